@@ -1,0 +1,39 @@
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+RUN := PYTHONPATH=. $(BIN)/python -m
+ENGINE ?= vllm
+ALGORITHM ?= TokenThroughput
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check check-fast fix e2e long bench generate clean
+
+help: ## this list
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+$(VENV)/.ready: requirements/dev.txt
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; set PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(VENV)/.ready ## the product at work on an embedded cluster, under three minutes (ENGINE=vllm|sglang ALGORITHM=TokenThroughput|Proportional)
+	@$(RUN) scaler_cli.main demo --engine $(ENGINE) --algorithm $(ALGORITHM)
+
+test: $(VENV)/.ready ## lint, types, architecture and the test suite, under five minutes on two cores
+	@$(MAKE) --no-print-directory check
+	$(RUN) pytest -n 2 -m "not long" tests
+
+check: $(VENV)/.ready ## format, lint, import floors, types, generated files
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(RUN) mypy
+
+fix: $(VENV)/.ready ## format, and write every generated file anew
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## remove what was set up here
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

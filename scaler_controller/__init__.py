@@ -1,0 +1,1 @@
+"""The process that observes, decides and commits."""

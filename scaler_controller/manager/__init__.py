@@ -1,0 +1,1 @@
+"""Life cycle of the process: leadership, informers, workers, servers."""

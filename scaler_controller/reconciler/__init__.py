@@ -1,0 +1,1 @@
+"""The I/O shell of one pass: observe, commit, publish."""

@@ -1,0 +1,1 @@
+"""Work queue, backoff, store: pure machines with thin shells."""

@@ -1,0 +1,1 @@
+"""Reading engines over HTTP."""

@@ -1,0 +1,1 @@
+"""Definitions of metrics, and logs."""

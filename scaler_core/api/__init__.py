@@ -1,0 +1,1 @@
+"""Wire models: what is stored in the API server, typed."""

@@ -1,0 +1,53 @@
+"""What every wire model has in common: camelCase names, frozen values, times as seconds."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
+from pydantic.alias_generators import to_camel
+
+
+class Wire(BaseModel):
+    """A frozen value with the API's camelCase names; unknown members are ignored, attribute docstrings describe."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="ignore",
+        use_attribute_docstrings=True,
+    )
+
+    @classmethod
+    def from_wire(cls, document: Any) -> Self:
+        """Read a decoded JSON document; raises pydantic.ValidationError."""
+        return cls.model_validate(document)
+
+    def to_wire(self) -> dict[str, Any]:
+        """The JSON document with API names, absent optional members left out."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def parse_time(value: object) -> object:
+    """RFC 3339 text (or an aware datetime) to Unix seconds; anything else is left to pydantic's own error."""
+    if isinstance(value, datetime):
+        return value.timestamp()
+    if isinstance(value, str):
+        return datetime.fromisoformat(value).timestamp()
+    return value
+
+
+def format_time(seconds: float) -> str:
+    """Unix seconds to RFC 3339 in UTC with milliseconds where there are any."""
+    moment = datetime.fromtimestamp(round(seconds, 3), UTC)
+    text = moment.isoformat(timespec="milliseconds" if moment.microsecond else "seconds")
+    return text.replace("+00:00", "Z")
+
+
+Time = Annotated[
+    float,
+    BeforeValidator(parse_time),
+    PlainSerializer(format_time, return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+"""A moment in Unix seconds; RFC 3339 text on the wire."""

@@ -1,0 +1,229 @@
+"""The status of a `ModelDeploymentScaler` (spec/scaling.md, Status).
+
+Members marked "ours" are not in the contract: they hold what a crash or a change of leader must not forget.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from scaler_core.api.base import Time, Wire
+from scaler_core.api.meta import Condition
+from scaler_core.api.quantity import Quantity
+
+Vector = Mapping[str, int]
+
+
+class SignalState(StrEnum):
+    """What is known of a role's signals."""
+
+    FRESH = "Fresh"
+    IDLE = "Idle"
+    MISSING = "Missing"
+    STALE = "Stale"
+
+
+class Cause(StrEnum):
+    """Why a vector was written."""
+
+    PLAN = "Plan"
+    ROLLBACK = "Rollback"
+    RESTORE = "Restore"
+    DONOR_RELEASE = "DonorRelease"
+    RECEIVER_ACQUIRE = "ReceiverAcquire"
+    DONOR_RESTORE = "DonorRestore"
+
+
+class BindingStatus(Wire):
+    """Which target the scaler speaks of."""
+
+    target_uid: str = Field(alias="targetUID")
+    """UID of the target; another UID under the same name is a replacement."""
+    target_name: str
+    """Name of the target."""
+    term: int | None = None
+    """Term of the binding; absent while nothing is bound."""
+    term_floor: int = 0
+    """Ours: the highest term ever seen for this target."""
+    replaced_generation: int | None = None
+    """Ours: the scaler's generation when a replaced target was reported; a later spec edit acknowledges it."""
+
+
+class RecommendationSample(Wire):
+    """One recommendation in a stabilization window."""
+
+    timestamp: Time
+    replicas: int
+
+
+class RoleObservation(Wire):
+    """What was measured and recommended for one role."""
+
+    name: str
+    current_replicas: int = 0
+    """Count in the target's spec."""
+    ready_replicas: int = 0
+    """Complete replicas whose Pods are all ready."""
+    signal_state: SignalState = SignalState.MISSING
+    prompt_tokens_per_second: Quantity | None = None
+    generation_tokens_per_second: Quantity | None = None
+    running_requests: int | None = None
+    waiting_requests: int | None = None
+    kv_cache_usage: Quantity | None = None
+    ttft_milliseconds: Quantity | None = None
+    itl_milliseconds: Quantity | None = None
+    raw_recommended_replicas: int | None = None
+    """The algorithm's result."""
+    constrained_replicas: int | None = None
+    """The result after bounds, windows, guards, pacing and ratios."""
+    reason: str = ""
+    last_scale_up_time: Time | None = None
+    stabilization_history: Annotated[tuple[RecommendationSample, ...], Field(max_length=256)] = ()
+
+
+class Commit(Wire):
+    """One write of a vector."""
+
+    decision_id: str = Field(alias="decisionID")
+    term: int
+    vector: Vector
+    baseline_vector: Vector
+    timestamp: Time
+    target_generation: int
+    """Generation of the target after the write."""
+    cause: Cause = Cause.PLAN
+    """Ours."""
+    stale_workloads: Mapping[str, str] = Field(default_factory=dict)
+    """Ours: UIDs of Workloads that existed for added ordinals before the write, by Workload name."""
+
+
+class PendingCohort(Wire):
+    """Replicas added by one commit that are not all admitted."""
+
+    decision_id: str = Field(alias="decisionID")
+    term: int
+    baseline_vector: Vector
+    target_vector: Vector
+    started_at: Time
+    stale_workloads: Mapping[str, str] = Field(default_factory=dict)
+    """Ours: UIDs of Workloads that do not count as this cohort's, by Workload name."""
+
+
+class RebalanceStatus(Wire):
+    """The rebalance transaction or the end of the last one."""
+
+    receiver_role: str = ""
+    donor_role: str = ""
+    donor_target_replicas: int | None = None
+    receiver_target_replicas: int | None = None
+    started_at: Time | None = None
+    exhaustion_episode_generation: int = 0
+    donation_attempted: bool = False
+    reason: str = ""
+    message: str = ""
+    """Ours."""
+
+
+class Exhaustion(Wire):
+    """Ours: growth that found no capacity, and when it may be asked for again."""
+
+    admitted_vector: Vector
+    """What was admitted; growth in this episode asks for no more until `retry_at`."""
+    requested_vector: Vector
+    episode_generation: int
+    """Generation of the target after the rollback."""
+    scaler_generation: int = 0
+    attempts: int = 1
+    retry_at: Time
+
+
+class ScaleDownOutcome(StrEnum):
+    """How a scale-down ended."""
+
+    COMMITTED = "Committed"
+    ABORTED = "Aborted"
+
+
+class LastScaleDown(Wire):
+    """The last scale-down."""
+
+    role: str
+    ordinal: int
+    """First ordinal removed from this role, counted from zero."""
+    pre_scale_down_vector: Vector
+    outcome: ScaleDownOutcome
+    aborted_at: Time | None = None
+    cooldown_until: Time | None = None
+    decision_id: str = Field(default="", alias="decisionID")
+    """Ours: the commit that removed the ordinals."""
+    is_rollback: bool = False
+    """Ours: the removals undo a cohort, so an abort restores nothing."""
+    is_finished: bool = False
+    """Ours: every removed replica is gone."""
+
+
+class Covariance(Wire):
+    """Uncertainty of the filter, in units per second."""
+
+    p00: Quantity
+    p01: Quantity
+    p10: Quantity
+    p11: Quantity
+
+
+class DemandSample(Wire):
+    """One observation of demand."""
+
+    timestamp: Time
+    tokens_per_second: Quantity
+
+
+class Predictor(Wire):
+    """Demand history and filter of one role."""
+
+    name: str
+    level: Quantity | None = None
+    trend: Quantity | None = None
+    """Change of demand per second."""
+    covariance: Covariance | None = None
+    sample_count: int = 0
+    innovation_ratio: Quantity | None = None
+    """Ours: moving mean of squared innovation over its predicted variance."""
+    history: Annotated[tuple[DemandSample, ...], Field(max_length=256)] = ()
+
+
+class ScalerStatus(Wire):
+    """Observations, decisions and recovery state."""
+
+    observed_generation: int = 0
+    """Generation of the scaler's spec that this status speaks of."""
+    binding: BindingStatus | None = None
+    """The target and the term of the binding."""
+    roles: tuple[RoleObservation, ...] = ()
+    """What was measured and recommended for each role."""
+    pending_commit: Commit | None = None
+    """Ours: the intent of a write; present only between two writes."""
+    last_commit: Commit | None = None
+    """The last write of counts."""
+    pending_cohort: PendingCohort | None = None
+    """Added replicas that are not all admitted."""
+    rebalance: RebalanceStatus | None = None
+    """The rebalance transaction or the end of the last one."""
+    exhaustion: Exhaustion | None = None
+    """Ours: growth that found no capacity."""
+    last_scale_down: LastScaleDown | None = None
+    """The last scale-down."""
+    predictors: tuple[Predictor, ...] = ()
+    """Demand histories and filters."""
+    conditions: tuple[Condition, ...] = ()
+    """Bound, Active, MetricsReady and Blocked."""
+
+    def condition(self, type_: str) -> Condition | None:
+        """The condition of that type."""
+        return next((c for c in self.conditions if c.type == type_), None)
+
+    def role(self, name: str) -> RoleObservation | None:
+        """The observation of that role."""
+        return next((r for r in self.roles if r.name == name), None)

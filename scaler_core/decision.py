@@ -1,0 +1,1 @@
+"""The whole pass: `decide(snapshot, memory) -> (decision, memory)`."""

@@ -1,0 +1,1 @@
+"""The values that the stages of one pass hand to each other."""

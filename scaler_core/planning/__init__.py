@@ -1,0 +1,1 @@
+"""Recommendations to a plan: bounds, windows, guards, pacing, ratios."""

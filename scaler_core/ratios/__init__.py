@@ -1,0 +1,1 @@
+"""Exact ratio bands over integer vectors."""

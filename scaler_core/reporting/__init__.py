@@ -1,0 +1,1 @@
+"""What a pass tells people: conditions, status, events."""

@@ -1,0 +1,1 @@
+"""Engine texts to readings of roles."""

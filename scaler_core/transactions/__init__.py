@@ -1,0 +1,1 @@
+"""What spans passes: binding, intent, cohort, retirement, rebalance."""

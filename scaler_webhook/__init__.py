@@ -1,0 +1,1 @@
+"""The process that defaults, validates and fences; it judges and never writes."""
