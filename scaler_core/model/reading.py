@@ -9,9 +9,9 @@ from scaler_core.api.scaler_status import SignalState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleReading:
-    """One role in one sample. Rates are role totals in tokens per second; None is unknown, zero is measured.
+    """One role in one sample. Loads are sums over what was read, per second; None is unknown, zero is measured.
 
-    Load of a role above the cap of 64 Pods is scaled by `ready answering / read` in no field here: see `read_share`.
+    No load here is scaled up for Pods that the cap of 64 left out: the algorithms divide by `read_share`.
     """
 
     role: str
@@ -24,7 +24,13 @@ class RoleReading:
     ready_replicas: int
     """Complete ready replicas with an ordinal below the current count: the capacity."""
     read_replicas: Fraction
-    """Replicas whose load was read; load is divided by these when the role is above the 64-Pod cap."""
+    """Replicas whose load was read."""
+    read_share: Fraction = Fraction(1)
+    """Share of the ready answering Pods that the cap of 64 let the sample ask for; 1 for a role within the cap.
+
+    A Pod that was asked and failed lowers `read_replicas`, not this: a sum over fewer Pods is a lower bound of load,
+    a sum over the 64 that the cap allows is a fair part of it.
+    """
     running: float | None = None
     waiting: float | None = None
     """For a Decode role the transfer queue is included."""
