@@ -30,10 +30,15 @@ check: $(VENV)/.ready ## format, lint, import floors, types, generated files
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(RUN) mypy
+	$(RUN) scaler_cli.main generate --check
 
 fix: $(VENV)/.ready ## format, and write every generated file anew
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	@$(MAKE) --no-print-directory generate
+
+generate: $(VENV)/.ready ## write the generated files (CRD) anew
+	$(RUN) scaler_cli.main generate
 
 clean: ## remove what was set up here
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,10 +1,11 @@
 """What every wire model has in common: camelCase names, frozen values, times as seconds."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Final, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 from pydantic.alias_generators import to_camel
+from pydantic.fields import FieldInfo
 
 
 class Wire(BaseModel):
@@ -51,3 +52,22 @@ Time = Annotated[
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
 """A moment in Unix seconds; RFC 3339 text on the wire."""
+
+
+ZERO_STORES_DEFAULT: Final[Any] = Field(json_schema_extra={"x-zero-stores-default": True})
+"""Field metadata: admission replaces a zero by the default, as it does an omission."""
+INFERRED: Final[Any] = Field(json_schema_extra={"x-inferred": True})
+"""Field metadata: admission derives an absent value from its siblings."""
+
+
+def keyed_by(*members: str) -> Any:
+    """Field metadata: a list whose entries the API server identifies by these members (API names)."""
+    return Field(json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(members)})
+
+
+KEYED_BY_NAME: Final[Any] = keyed_by("name")
+
+
+def has_marker(field: FieldInfo, marker: str) -> bool:
+    """Whether a field carries one of the markers above, by its JSON Schema name."""
+    return isinstance(field.json_schema_extra, dict) and marker in field.json_schema_extra

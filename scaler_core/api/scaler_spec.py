@@ -8,10 +8,11 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from scaler_core.api.base import Wire
+from scaler_core.api.base import INFERRED, KEYED_BY_NAME, ZERO_STORES_DEFAULT, Wire, keyed_by
 from scaler_core.api.quantity import Quantity
 
 MAX_REPLICAS: Final = 1024
+MAX_STEP: Final = 2**31 - 1  # the contract asks for nonnegative only; this is what every client can carry
 Count = Annotated[int, Field(ge=1, le=MAX_REPLICAS)]
 RoleName = Annotated[str, Field(min_length=1, max_length=63)]
 
@@ -115,7 +116,7 @@ class Proportional(Wire):
     """What is measured: QueueDepth, RunningRequests, WaitingRequests, or a rate in tokens per second."""
     tolerance: Quantity = Quantity("0.1")
     """The relative distance from the target that changes nothing; positive and at most 1."""
-    role_targets: Annotated[tuple[RoleTarget, ...], Field(max_length=10)] = ()
+    role_targets: Annotated[tuple[RoleTarget, ...], Field(max_length=10), KEYED_BY_NAME] = ()
     """A target for each role, except for roles that a ratio couples to a targeted one."""
 
 
@@ -162,11 +163,31 @@ class Predictive(Wire):
     min_points: Annotated[int, Field(ge=1, le=64)] = 6
     """Observations before the forecast is used."""
 
+    @property
+    def level_noise(self) -> Quantity:
+        """The process noise of the level to filter with: `q_level`, or its default where that is not positive."""
+        return self._positive(self.q_level, "q_level")
+
+    @property
+    def trend_noise(self) -> Quantity:
+        """The process noise of the trend to filter with: `q_trend`, or its default where that is not positive."""
+        return self._positive(self.q_trend, "q_trend")
+
+    @property
+    def observation_noise(self) -> Quantity:
+        """The noise of one observation to filter with: `measurement_noise`, or its default where not positive."""
+        return self._positive(self.measurement_noise, "measurement_noise")
+
+    @classmethod
+    def _positive(cls, noise: Quantity, field: str) -> Quantity:
+        default: Quantity = cls.model_fields[field].default
+        return noise if noise.value > 0 else default
+
 
 class Algorithm(Wire):
     """One algorithm and only its matching block."""
 
-    type: AlgorithmType
+    type: Annotated[AlgorithmType, INFERRED]
     """Proportional, TokenThroughput or Predictive."""
     proportional: Proportional | None = None
     """Parameters of Proportional."""
@@ -186,7 +207,7 @@ class StepPolicy(Wire):
 
     type: StepType
     """Pods counts replicas; Percent is of the current count, rounded up."""
-    value: Annotated[int, Field(ge=0, le=MAX_REPLICAS)]
+    value: Annotated[int, Field(ge=0, le=MAX_STEP)]
     """Size of the step; zero prevents movement in this direction."""
 
 
@@ -195,9 +216,9 @@ class ScaleUp(Wire):
 
     stabilization_window_seconds: Annotated[int, Field(ge=0, le=600)] = 0
     """Seconds over which the lowest recommendation counts; zero disables the wait."""
-    max_step_replicas: Annotated[int, Field(ge=0, le=MAX_REPLICAS)] = 4
+    max_step_replicas: Annotated[int, Field(ge=0, le=MAX_STEP), ZERO_STORES_DEFAULT] = 4
     """Replicas that one pass may add; the larger of both bounds applies; zero stores the default."""
-    max_step_percent: Annotated[int, Field(ge=0, le=1000)] = 100
+    max_step_percent: Annotated[int, Field(ge=0, le=1000), ZERO_STORES_DEFAULT] = 100
     """Percent of the current count that one pass may add, rounded up; zero stores the default."""
     step_policy: StepPolicy | None = None
     """Replaces both bounds with one unit."""
@@ -206,11 +227,11 @@ class ScaleUp(Wire):
 class ScaleDown(Wire):
     """Pacing of shrinkage."""
 
-    stabilization_window_seconds: Annotated[int, Field(ge=0, le=1800)] = 300
+    stabilization_window_seconds: Annotated[int, Field(ge=0, le=1800), ZERO_STORES_DEFAULT] = 300
     """Seconds over which the highest recommendation counts; zero stores the default."""
-    cooldown_after_abort_seconds: Annotated[int, Field(ge=0, le=3600)] = 300
+    cooldown_after_abort_seconds: Annotated[int, Field(ge=0, le=3600), ZERO_STORES_DEFAULT] = 300
     """Seconds without shrinkage of the target after an aborted retirement; zero stores the default."""
-    decode_post_scale_up_grace_seconds: Annotated[int, Field(ge=0, le=3600)] = 120
+    decode_post_scale_up_grace_seconds: Annotated[int, Field(ge=0, le=3600), ZERO_STORES_DEFAULT] = 120
     """Seconds without shrinkage of a Decode role after it grew; zero stores the default."""
     step_policy: StepPolicy | None = None
     """Replaces the limit of one replica for each role and pass."""
@@ -245,9 +266,9 @@ class ScalerSpec(Wire):
     """True stops planning and releases the binding."""
     sampling: Sampling = Sampling()
     """Cadence and timeouts."""
-    roles: Annotated[tuple[ScaledRole, ...], Field(min_length=1, max_length=10)]
+    roles: Annotated[tuple[ScaledRole, ...], Field(min_length=1, max_length=10), KEYED_BY_NAME]
     """Bounds of every role of the target."""
-    ratios: Annotated[tuple[Ratio, ...], Field(max_length=90)] = ()
+    ratios: Annotated[tuple[Ratio, ...], Field(max_length=90), keyed_by("numeratorRole", "denominatorRole")] = ()
     """Bands and preferences between roles; each ordered pair once."""
     algorithm: Algorithm
     """How measurements become counts."""

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from scaler_core.api.base import Time, Wire
+from scaler_core.api.base import KEYED_BY_NAME, Time, Wire, keyed_by
 from scaler_core.api.meta import Condition
 from scaler_core.api.quantity import Quantity
 
@@ -201,7 +201,7 @@ class ScalerStatus(Wire):
     """Generation of the scaler's spec that this status speaks of."""
     binding: BindingStatus | None = None
     """The target and the term of the binding."""
-    roles: tuple[RoleObservation, ...] = ()
+    roles: Annotated[tuple[RoleObservation, ...], KEYED_BY_NAME] = ()
     """What was measured and recommended for each role."""
     pending_commit: Commit | None = None
     """Ours: the intent of a write; present only between two writes."""
@@ -215,9 +215,9 @@ class ScalerStatus(Wire):
     """Ours: growth that found no capacity."""
     last_scale_down: LastScaleDown | None = None
     """The last scale-down."""
-    predictors: tuple[Predictor, ...] = ()
+    predictors: Annotated[tuple[Predictor, ...], KEYED_BY_NAME] = ()
     """Demand histories and filters."""
-    conditions: tuple[Condition, ...] = ()
+    conditions: Annotated[tuple[Condition, ...], keyed_by("type")] = ()
     """Bound, Active, MetricsReady and Blocked."""
 
     def condition(self, type_: str) -> Condition | None:

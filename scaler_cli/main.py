@@ -1,0 +1,28 @@
+"""`mds`: one command a module; also usable as `kubectl mds`."""
+
+import typer
+
+from scaler_cli import generate
+
+app = typer.Typer(
+    name="mds",
+    help="Autoscaler for the roles of LLM serving deployments on Kubernetes.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+)
+app.command("generate", hidden=True)(generate.generate)
+
+
+@app.callback()
+def root() -> None:
+    """Keep subcommands named even while there is only one."""
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+"""Generated files are current, and the command that writes them says so."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from scaler_cli import generate
+from scaler_cli.main import app
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("path", generate.FILES)
+def test_the_committed_file_is_what_the_models_give(path: str) -> None:
+    assert (ROOT / path).read_text(encoding="utf-8") == generate.FILES[path](), "run make generate"
+
+
+def test_generate_writes_and_then_has_nothing_to_do(tmp_path: Path) -> None:
+    runner = CliRunner()
+    stale = runner.invoke(app, ["generate", "--check", "--root", str(tmp_path)])
+    assert stale.exit_code == 1
+    assert "is stale; run make generate" in stale.output
+    written = runner.invoke(app, ["generate", "--root", str(tmp_path)])
+    assert written.exit_code == 0
+    assert "Wrote crds/" in written.output
+    assert runner.invoke(app, ["generate", "--check", "--root", str(tmp_path)]).exit_code == 0
