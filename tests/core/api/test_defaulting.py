@@ -139,12 +139,10 @@ def test_nonpositive_noises_are_stored_and_read_as_defaults(written: str, read: 
     assert tuple(map(str, noises)) == read
 
 
-SPEC_WORDS = st.sampled_from(
-    (
-        "spec algorithm type roles sampling behavior scaleUp scaleDown maxStepReplicas proportional predictive "
-        "tokenThroughput name ratios rebalance stepPolicy x"
-    ).split()
-)
+SPEC_WORDS = st.sampled_from([
+    "spec", "algorithm", "type", "roles", "sampling", "behavior", "scaleUp", "scaleDown", "maxStepReplicas", "x",
+    "proportional", "predictive", "tokenThroughput", "name", "ratios", "rebalance", "stepPolicy",
+])  # fmt: skip
 DOCUMENTS = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 3) | st.sampled_from(["", "a", "1"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(SPEC_WORDS, inner, max_size=5),
