@@ -8,6 +8,8 @@ from typing import Any, Final
 
 BINDING: Final = "modeldeployment.gpustack.ai/scaler-binding"
 DECISION: Final = "modeldeployment.gpustack.ai/scaler-decision"
+FENCE_WEBHOOK: Final = "scaler-fence.gpustack.ai"
+"""Name of the validating webhook that guards both annotations: a refusal that names it proves the fence."""
 MAX_BYTES: Final = 8 * 1024
 MAX_TERM: Final = 2**53 - 1  # what every JSON reader keeps exact
 _SUBDOMAIN: Final = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")

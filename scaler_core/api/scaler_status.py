@@ -47,6 +47,8 @@ class BindingStatus(Wire):
     """Term of the binding; absent while nothing is bound."""
     term_floor: int = 0
     """Ours: the highest term ever seen for this target."""
+    pending_term: int | None = None
+    """Ours: the term of a binding that we asked for and have not seen yet, stored before it is asked for."""
     replaced_generation: int | None = None
     """Ours: the scaler's generation when a replaced target was reported; a later spec edit acknowledges it."""
 
@@ -109,6 +111,8 @@ class PendingCohort(Wire):
     started_at: Time
     stale_workloads: Mapping[str, str] = Field(default_factory=dict)
     """Ours: UIDs of Workloads that do not count as this cohort's, by Workload name."""
+    admitted_vector: Vector | None = None
+    """Ours: what was admitted when the wait expired, kept for the rollback's record."""
 
 
 class RebalanceStatus(Wire):
@@ -134,6 +138,8 @@ class Exhaustion(Wire):
     requested_vector: Vector
     episode_generation: int
     """Generation of the target after the rollback."""
+    baseline_vector: Vector = Field(default_factory=dict)
+    """Counts after the rollback: a recommendation back at them ends the episode."""
     scaler_generation: int = 0
     attempts: int = 1
     retry_at: Time
@@ -158,6 +164,10 @@ class LastScaleDown(Wire):
     cooldown_until: Time | None = None
     decision_id: str = Field(default="", alias="decisionID")
     """Ours: the commit that removed the ordinals."""
+    target_generation: int = 0
+    """Ours: generation of the target after that commit; an older retirement record is not ours."""
+    committed_at: Time | None = None
+    """Ours."""
     is_rollback: bool = False
     """Ours: the removals undo a cohort, so an abort restores nothing."""
     is_finished: bool = False
@@ -194,6 +204,15 @@ class Predictor(Wire):
     history: Annotated[tuple[DemandSample, ...], Field(max_length=256)] = ()
 
 
+class Refusal(Wire):
+    """Ours: a write of the target that an admission refused."""
+
+    message: str
+    attempts: int = 1
+    """Refusals in a row; each doubles the wait."""
+    retry_at: Time
+
+
 class ScalerStatus(Wire):
     """Observations, decisions and recovery state."""
 
@@ -215,6 +234,8 @@ class ScalerStatus(Wire):
     """Ours: growth that found no capacity."""
     last_scale_down: LastScaleDown | None = None
     """The last scale-down."""
+    refusal: Refusal | None = None
+    """Ours: the last write, when it was refused, and when the next may be tried."""
     predictors: Annotated[tuple[Predictor, ...], KEYED_BY_NAME] = ()
     """Demand histories and filters."""
     conditions: Annotated[tuple[Condition, ...], keyed_by("type")] = ()

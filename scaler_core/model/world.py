@@ -23,6 +23,8 @@ class World:
     target: ModelDeployment | None
     pods: tuple[Pod, ...] = ()
     workloads: tuple[Workload, ...] | None = None
+    target_read_at: float | None = None
+    """When the target was read past every cache; None is a cached view, which may lag behind our own writes."""
 
     @property
     def key(self) -> ObjectKey:

@@ -27,6 +27,7 @@ def _control_plane(status: ScalerStatus) -> Hashable:
         _text(rebalance),
         _text(status.exhaustion),
         _text(status.last_scale_down),
+        _text(status.refusal),
     )
 
 
