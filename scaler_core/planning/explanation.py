@@ -1,0 +1,128 @@
+"""Why the ratios changed or held a role, in words that name the limit which would have to give."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scaler_core.api.reasons import RoleReason
+from scaler_core.model.plan import Stage, StageResult
+from scaler_core.planning.chain import Constrained
+from scaler_core.planning.limits import Limit
+from scaler_core.planning.projection import Projection
+from scaler_core.ratios.bands import Cap
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatioHold:
+    """A component that stays although its policy would let it move, and the limit that stops it."""
+
+    role: str
+    """The role whose wish is not met."""
+    limit: Limit
+    message: str
+
+    @property
+    def is_conflict(self) -> bool:
+        """The step is too small for the ratios; every other limit passes by itself."""
+        return self.limit.reason is RoleReason.PACING_BOUNDED
+
+
+def ratio_stage(projection: Projection, position: int, hold: RatioHold | None) -> StageResult:
+    """What the ratios made of one member's count."""
+    member, count = projection.members[position], projection.counts[position]
+    if count == member.wish:
+        return StageResult(stage=Stage.RATIOS, replicas=count)
+    if hold is not None:
+        reason = RoleReason.RATIO_CONFLICT if hold.is_conflict else RoleReason.RATIO_BOUNDED
+        return StageResult(stage=Stage.RATIOS, replicas=count, reason=reason, message=hold.message)
+    message = _tight_cap(projection, position) or _partner(projection, position)
+    return StageResult(stage=Stage.RATIOS, replicas=count, reason=RoleReason.RATIO_BOUNDED, message=message)
+
+
+def ratio_hold(projection: Projection) -> RatioHold | None:
+    """Why a component that asks to move, and could inside its bounds, stays where it is."""
+    if projection.counts != projection.current:
+        return None
+    for position, member in enumerate(projection.members):
+        if member.wish > member.view.role.current:
+            hold = _growth_hold(projection, position)
+        elif member.wish < member.view.role.current:
+            hold = _shrink_hold(projection, position)
+        else:
+            continue
+        if hold is not None:
+            return hold
+    return None
+
+
+def _growth_hold(projection: Projection, position: int) -> RatioHold | None:
+    """The smallest legal growth of one member, and whose ceiling stands in its way."""
+    least = list(projection.current)
+    least[position] += 1
+    needed = projection.lattice.least(least, [member.view.role.maximum for member in projection.members])
+    if needed is None:
+        return None  # another role's maxReplicas is the end: the policy is reached, nothing is held
+    pairs = zip(projection.members, needed, strict=True)
+    blocker = next((member for member, count in pairs if count > member.ceiling.replicas), None)
+    return None if blocker is None else _hold(projection, position, needed, blocker, blocker.ceiling)
+
+
+def _shrink_hold(projection: Projection, position: int) -> RatioHold | None:
+    """The smallest legal shrinkage of one member that leaves every other what it asks for, and whose floor stops it."""
+    most = list(projection.current)
+    most[position] -= 1
+    asked = [
+        max(member.view.role.minimum, min(member.after(Stage.STABILIZATION), member.view.role.current))
+        for member in projection.members
+    ]
+    needed = projection.lattice.greatest(asked, most)
+    if needed is None:
+        return None  # another role needs the capacity: the policy is reached, nothing is held
+    pairs = zip(projection.members, needed, strict=True)
+    blocker = next((member for member, count in pairs if count < member.floor.replicas), None)
+    return None if blocker is None else _hold(projection, position, needed, blocker, blocker.floor)
+
+
+def _hold(
+    projection: Projection, position: int, needed: Sequence[int], blocker: Constrained, limit: Limit
+) -> RatioHold:
+    steps = zip(projection.members, needed, projection.current, strict=True)
+    changes = "/".join(f"{m.view.role.name} {count - now:+d}" for m, count, now in steps if count != now)
+    role = projection.members[position].view.role.name
+    message = (
+        f"{_band_names(projection)} needs {changes} in one pass to move {role}, "
+        f"but for {blocker.view.role.name} {limit.message}"
+    )
+    return RatioHold(role=role, limit=limit, message=message)
+
+
+def _band_names(projection: Projection) -> str:
+    names = dict.fromkeys(cap.pair for cap in projection.lattice.caps)
+    return " and ".join(names) or "the role"
+
+
+def _tight_cap(projection: Projection, position: int) -> str | None:
+    """The cap that stops the count from being nearer to the wish, where one alone does."""
+    member, count = projection.members[position], projection.counts[position]
+    vector = {m.view.role.name: c for m, c in zip(projection.members, projection.counts, strict=True)}
+    name = member.view.role.name
+    nearer = {**vector, name: count + 1 if count < member.wish else count - 1}
+    for cap in projection.lattice.caps:
+        if name in {cap.role, cap.other} and not cap.admits(nearer):
+            other = cap.other if cap.role == name else cap.role
+            verb = "allows no more than" if cap.role == name else "needs"
+            return f"{cap.label} {verb} {count} with {other} at {vector[other]}{_end(projection, cap, other, vector)}"
+    return None
+
+
+def _end(projection: Projection, cap: Cap, other: str, vector: dict[str, int]) -> str:
+    """The limit at which the other role stands, where it is what keeps the capped role from growing."""
+    member = next(m for m in projection.members if m.view.role.name == other)
+    at_ceiling = cap.other == other and vector[other] == member.ceiling.replicas
+    return f" ({member.ceiling.message})" if at_ceiling else ""
+
+
+def _partner(projection: Projection, position: int) -> str:
+    name = projection.members[position].view.role.name
+    if projection.counts[position] >= projection.current[position]:
+        return f"{_band_names(projection)} keeps {name} at {projection.counts[position]} beside its partners"
+    return f"{_band_names(projection)} takes {name} down to {projection.counts[position]} with its partners"
