@@ -56,14 +56,14 @@ def _constrained(given: PlanInput, role: RoleInput, component: tuple[str, ...]) 
 
 def _role_plans(projection: Projection, hold: RatioHold | None) -> list[RolePlan]:
     return [
-        _role_plan(member.view.role, (*member.stages, ratio_stage(projection, position, hold)))
+        _role_plan(member, (*member.stages, ratio_stage(projection, position, hold)))
         for position, member in enumerate(projection.members)
     ]
 
 
-def _role_plan(role: RoleInput, stages: tuple[StageResult, ...]) -> RolePlan:
+def _role_plan(member: Constrained, stages: tuple[StageResult, ...]) -> RolePlan:
     """The last stage that changed the count explains it; where none did, the recommendation does."""
-    recommendation = role.recommendation
+    role, recommendation = member.view.role, member.view.role.recommendation
     last = next((stage for stage in reversed(stages) if stage.reason is not None), None)
     return RolePlan(
         role=role.name,
@@ -73,6 +73,7 @@ def _role_plan(role: RoleInput, stages: tuple[StageResult, ...]) -> RolePlan:
         reason=recommendation.reason if last is None or last.reason is None else last.reason,
         message=recommendation.message if last is None else last.message,
         stages=stages,
+        release_blocked=member.floor.message if member.floor.replicas >= role.current else "",
     )
 
 

@@ -30,12 +30,12 @@ def ratio(numerator: str, denominator: str, low: object = None, high: object = N
 
 
 def recommend(replicas: int, **holds: Any) -> Recommendation:
-    return Recommendation(replicas=replicas, reason=RoleReason.TOKEN_THROUGHPUT, message=f"asks for {replicas}", **holds)
+    return Recommendation(
+        replicas=replicas, reason=RoleReason.TOKEN_THROUGHPUT, message=f"asks for {replicas}", **holds
+    )
 
 
-def role(
-    name: str, current: int, recommended: int, bounds: tuple[int, int] = (1, 1024), **changes: Any
-) -> RoleInput:
+def role(name: str, current: int, recommended: int, bounds: tuple[int, int] = (1, 1024), **changes: Any) -> RoleInput:
     wish = changes.pop("recommendation", recommend(recommended))
     values: dict[str, Any] = {
         "kind": RoleKind.SERVER,
