@@ -1,0 +1,96 @@
+"""The form of every line that admission says (one line, printable ASCII, what to do before which rule).
+
+    FIELD[: OLD -> NEW] VERDICT: WHO OWNS IT OR WHY; REMEDY (RULE)
+
+GitOps tools show one line and cut it at its end or after some eighty characters, so the field, the values and the
+verdict come first and the remedy is never cut. Text of users appears only where it matches a strict pattern.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from pydantic import JsonValue
+
+from scaler_core.admission.verdict import Violation
+
+SOFT_LIMIT: Final = 240
+HARD_LIMIT: Final = 400
+WARNING_LIMIT: Final = 250
+MAX_FIELDS: Final = 3
+_WORD: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._:/~+-]*[A-Za-z0-9])?\Z", re.ASCII)
+_FORBIDDEN: Final = re.compile(r"immutable|map\[", re.IGNORECASE)  # words on which GitOps tools recreate or cut
+_LONGEST_WORD: Final = 63
+_SHORT: Final = 24
+
+
+def word(text: object) -> str:
+    """A user's name for a message: as it is where it is plain, else a neutral description."""
+    if not isinstance(text, str):
+        return describe(text)
+    if not _WORD.match(text) or _FORBIDDEN.search(text):
+        return "(unprintable)" if text else '""'
+    return text if len(text) <= _LONGEST_WORD else f"{text[: _LONGEST_WORD - 3]}..."
+
+
+def plain(text: str) -> str:
+    """Our own or a library's few words, made printable, on one line and short."""
+    printable = "".join(c if c.isascii() and c.isprintable() else " " for c in text)
+    return _FORBIDDEN.sub("?", " ".join(printable.split()))[:_LONGEST_WORD]
+
+
+def describe(value: object) -> str:
+    """Any JSON value for a message, short and in ASCII."""
+    match value:
+        case None | bool():
+            return json.dumps(value)
+        case int() | float():
+            return _number(value)
+        case str():
+            return word(value)
+        case list() | tuple():
+            return f"a list of {len(value)}"
+        case _:
+            return "an object" if isinstance(value, dict) else "a value"
+
+
+def _number(value: float) -> str:
+    if isinstance(value, int) and abs(value) >= 10**_SHORT:
+        return "a long number"  # turning thousands of digits into text is refused by Python, too
+    return str(value) if isinstance(value, int) else f"{value:g}"
+
+
+def change(old: JsonValue, new: JsonValue) -> str:
+    """A change as `old -> new`."""
+    return f"{describe(old)} -> {describe(new)}"
+
+
+def join(fields: Sequence[str]) -> str:
+    """At most three fields, then how many more."""
+    shown = ", ".join(fields[:MAX_FIELDS])
+    return shown if len(fields) <= MAX_FIELDS else f"{shown} and {len(fields) - MAX_FIELDS} more"
+
+
+def several(fields: Sequence[str], rest: str, rule: str) -> str:
+    """A line about several fields: as many as leave the line within the soft limit, at least one, and how many more."""
+
+    def line(shown: int) -> str:
+        more = f" and {len(fields) - shown} more" if len(fields) > shown else ""
+        return f"{', '.join(fields[:shown])}{more} {rest} ({rule})"
+
+    most = min(MAX_FIELDS, len(fields))
+    return next((line(shown) for shown in range(most, 1, -1) if len(line(shown)) <= SOFT_LIMIT), line(1))
+
+
+def violation(rule: str, field: str, says: str, *, value: str = "") -> Violation:
+    """One broken rule in the form above.
+
+    Args:
+        rule: identifier.
+        field: path of the field.
+        says: verdict, why and remedy, what follows the field and its value; starts with its own punctuation.
+        value: the value found or the change.
+    """
+    shown = f"{field}: {value}" if value else field
+    return Violation(field=field, value=value, rule=rule, message=f"{shown}{says} ({rule})")
