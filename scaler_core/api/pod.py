@@ -17,6 +17,7 @@ ROUTER_LABEL: Final = "modeldeployment.gpustack.ai/router"
 SCRAPE_PORT: Final = "prometheus.io/port"
 SCRAPE_PATH: Final = "prometheus.io/path"
 SCRAPE_SCHEME: Final = "prometheus.io/scheme"
+GROUP_SIZE: Final = "kueue.x-k8s.io/pod-group-total-count"
 ENGINE_CONTAINER: Final = "main"
 
 
@@ -85,6 +86,11 @@ class Pod(Wire):
         return _number(self.metadata.labels.get(MEMBER_LABEL)) or 0
 
     @property
+    def group_size(self) -> int | None:
+        """Pods of its replica as of its template; None where the annotation is absent or no number."""
+        return _number(self.metadata.annotations.get(GROUP_SIZE))
+
+    @property
     def is_ready(self) -> bool:
         """Whether it serves and is not leaving."""
         return not self.metadata.is_terminating and any(
@@ -95,3 +101,9 @@ class Pod(Wire):
     def engine(self) -> ContainerStatus | None:
         """The engine's container."""
         return next((c for c in self.status.container_statuses if c.name == ENGINE_CONTAINER), None)
+
+    @property
+    def engine_id(self) -> str:
+        """The engine process: container ID and restart count; another text means another process."""
+        engine = self.engine
+        return f"{engine.container_id}#{engine.restart_count}" if engine is not None else ""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
+from fractions import Fraction
 
 
 class Engine(StrEnum):
@@ -25,7 +26,8 @@ class Histogram:
     """
 
     count: float
-    sum_seconds: float
+    sum_seconds: Fraction | None
+    """The exact sum of the decimals in the text; None where a series that counts has no sum."""
     buckets: tuple[tuple[Decimal, float], ...] = ()
 
 
@@ -50,8 +52,6 @@ class EngineCounters:
     itl: Histogram | None = None
     process_start: float | None = None
     """`process_start_time_seconds`, else the earliest `_created` of a needed family: a change is a restart."""
-    missing: tuple[str, ...] = ()
-    """Needed signals that the text does not have, in words for people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

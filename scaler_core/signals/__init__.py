@@ -1,1 +1,1 @@
-"""Engine texts to readings of roles."""
+"""Engine texts to counters, counters to role readings: pure, exact, and without a clock."""

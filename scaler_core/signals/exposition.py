@@ -1,0 +1,171 @@
+"""A selective reader of metric texts: Prometheus text 0.0.4 and OpenMetrics.
+
+Engines publish hundreds of lines and we need a few dozen, so only lines of wanted names are parsed; all other lines,
+however broken, are passed over. A wanted line that is not well-formed is an error, never a guess.
+
+Source of the grammar: the Prometheus exposition formats and OpenMetrics 1.0; on every well-formed text this reader
+agrees with the parsers of `prometheus_client` (property test).
+"""
+
+import re
+from collections.abc import Set
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+_NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
+_TEXT = r'"((?:[^"\\]|\\.)*)"'
+_LABEL: Final = re.compile(rf"[ \t]*(?:({_NAME})|{_TEXT})[ \t]*=[ \t]*{_TEXT}[ \t]*([,}}])")
+_CLOSE: Final = re.compile(r"[ \t]*}")
+_NUMBERS: Final = re.compile(r"[ \t]*([^ \t]+)(?:[ \t]+([^ \t#]+))?[ \t]*(?:[ \t]#.*)?")
+_ESCAPE: Final = re.compile(r'\\([\\n"])')
+_PLAIN: Final = re.compile(rf"({_NAME})[ \t]*(\{{)?")
+_QUOTED: Final = re.compile(rf"{{[ \t]*{_TEXT}[ \t]*([,}}])")
+_MAX_QUOTE: Final = 120  # a whole bucket line fits in a message; an accidental megabyte does not
+_MAX_CACHED: Final = 512  # characters; bounds the memory of the cache below to a few MiB
+_CACHED_BLOCKS: Final = 8192  # a text of one engine has some fifty; all engines of one model share them
+
+Labels = tuple[tuple[str, str], ...]
+"""Label names with values, sorted: equal for equal series."""
+
+
+class Sample(NamedTuple):
+    """One line: value may be NaN, infinite or negative; `line` counts from 1."""
+
+    name: str
+    labels: Labels
+    value: float
+    line: int
+
+
+class MalformedLineError(ValueError):
+    """A wanted line that is not well-formed; `line` counts from 1."""
+
+    def __init__(self, line: int, text: str, why: str) -> None:
+        self.line = line
+        self.text = text
+        self.why = why
+        super().__init__(f"line {line}: {why}: {text.strip()[:_MAX_QUOTE]!r}")
+
+
+def read_samples(text: str, wanted: Set[str]) -> list[Sample]:
+    """Every sample of the wanted names, in the order of the text, duplicates included.
+
+    Args:
+        text: a whole exposition; lines end in LF or CRLF.
+        wanted: sample names as they stand in the text, suffixes such as `_total` and `_bucket` included.
+
+    Raises:
+        MalformedLineError: a wanted line cannot be read.
+    """
+    lines = text.split("\n")
+    heads = [line.partition("{")[0] for line in lines]
+    # Names repeat for every bucket and series, so judging the distinct ones is cheaper than judging every line.
+    plain = wanted & set(heads)
+    rare = {head for head in set(heads) - plain if head[:1] != "#" and (not head or " " in head or "\t" in head)}
+    samples = []
+    for index, head in enumerate(heads):
+        if head in plain or head in rare:
+            sample = _sample(index + 1, lines[index], head, wanted)
+            if sample is not None:
+                samples.append(sample)
+    return samples
+
+
+def _sample(number: int, line: str, head: str, wanted: Set[str]) -> Sample | None:
+    """A line whose part before the first brace is its bare name, or anything with blanks."""
+    if head in wanted and len(line) > len(head):
+        return _labelled(number, line, head, len(head) + 1)
+    return _rare(number, line.strip(), wanted)
+
+
+def _rare(number: int, line: str, wanted: Set[str]) -> Sample | None:
+    """Lines without labels, with blanks around the name, or with the name in quotes inside the braces."""
+    if line[:1] == "{":
+        return _quoted(number, line, wanted)
+    found = _PLAIN.match(line)
+    if found is None or found[1] not in wanted:
+        return None
+    if found[2] is not None:
+        return _labelled(number, line, found[1], found.end())
+    return Sample(found[1], (), _value(number, line, found.end(1)), number)
+
+
+def _quoted(number: int, line: str, wanted: Set[str]) -> Sample | None:
+    found = _QUOTED.match(line)
+    name = _unescape(found[1]) if found is not None else ""
+    if found is None or name not in wanted:
+        return None
+    if found[2] == "}":
+        return Sample(name, (), _value(number, line, found.end()), number)
+    return _labelled(number, line, name, found.end())
+
+
+def _labelled(number: int, line: str, name: str, start: int) -> Sample:
+    """A line whose labels begin at `start`, just inside the braces."""
+    try:
+        head, brace, _ = line.rpartition("}")
+        if brace and start <= len(head) <= start + _MAX_CACHED and " # " not in line:
+            end = len(head) + 1
+            labels = _whole_block(line[start:end])
+        else:  # an exemplar has braces of its own
+            labels, end = _block(line, start)
+    except ValueError as error:
+        raise MalformedLineError(number, line, str(error)) from None
+    return Sample(name, labels, _value(number, line, end), number)
+
+
+@lru_cache(maxsize=_CACHED_BLOCKS)
+def _whole_block(block: str) -> Labels:
+    labels, end = _block(block, 0)
+    if end != len(block):
+        raise ValueError("text follows its labels")
+    return labels
+
+
+def _block(line: str, position: int) -> tuple[Labels, int]:
+    """The labels from `position`, just inside the braces, and where their block ends; ValueError says why not."""
+    labels: dict[str, str] = {}
+    while True:
+        found = _LABEL.match(line, position)
+        if found is None:
+            closing = _CLOSE.match(line, position)  # an empty block, or a comma before the closing brace
+            if closing is None:
+                raise ValueError('a label is not of the form name="value"')
+            return tuple(sorted(labels.items())), closing.end()
+        name = found[1] or _unescape(found[2])
+        if name in labels or name.startswith("__"):
+            raise ValueError(f"label {name!r} is reserved or stands twice")
+        labels[name] = _unescape(found[3])
+        position = found.end()
+        if found[4] == "}":
+            return tuple(sorted(labels.items())), position
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(_escaped, text) if "\\" in text else text
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return "\n" if found[1] == "n" else found[1]
+
+
+def _value(number: int, line: str, position: int) -> float:
+    """The value behind the name and labels; a timestamp is checked and dropped, an exemplar dropped."""
+    rest = line[position:].strip(" \t\r")
+    if " " not in rest and "\t" not in rest:
+        return _number(number, line, rest)
+    found = _NUMBERS.fullmatch(rest)
+    if found is None:
+        raise MalformedLineError(number, line, "what follows its name is not a value and a timestamp")
+    if found[2] is not None:
+        _number(number, line, found[2])
+    return _number(number, line, found[1])
+
+
+def _number(number: int, line: str, text: str) -> float:
+    if text.isascii() and "_" not in text:  # Python's own number syntax allows more than the format does
+        try:
+            return float(text)
+        except ValueError:
+            pass
+    raise MalformedLineError(number, line, f"{text[:40]!r} is not a number" if text else "it has no value")
