@@ -1,0 +1,1 @@
+"""Definitions of the scaler's neighbours, for clusters where nobody else installs them."""
