@@ -55,7 +55,6 @@ class PodStatus(Wire):
 
     phase: str = ""
     pod_ip: str = Field(default="", alias="podIP")
-    start_time: Time | None = None
     conditions: tuple[PodCondition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
 

@@ -1,0 +1,73 @@
+"""Stored moments against `now` (design.md 6.15): the clocks of two leaders differ, and a clock may step.
+
+A start in the future counts as now, and an end lies at most its own length ahead. Both are stored back, so a wait is
+never longer than its length from the moment that this was noticed. A step backwards can start a wait anew, which never
+shortens it.
+"""
+
+from typing import Final, TypeVar
+
+from scaler_core.api.base import Wire
+from scaler_core.api.scaler_spec import ScalerSpec
+from scaler_core.api.scaler_status import Exhaustion, ScalerStatus
+
+WireT = TypeVar("WireT", bound=Wire)
+
+REQUEST_DEADLINE: Final = 30.0
+"""Seconds after which a write that got no answer can no longer arrive: the longest timeout of a write of the target."""
+CACHE_PATIENCE: Final = 5.0
+"""Seconds that a cache gets to show our own write before the target is read directly."""
+LONGEST_RETRY: Final = 1800.0
+"""Seconds: the longest wait before growth that found no capacity is tried again."""
+FIRST_REFUSAL: Final = 5.0
+LONGEST_REFUSAL: Final = 300.0
+"""Seconds: first and longest wait after a refused write; it doubles with each refusal."""
+
+
+def elapsed(since: float, now: float) -> float:
+    """Seconds since a stored moment, never negative."""
+    return max(0.0, now - since)
+
+
+def retry_wait(attempts: int, pending_timeout: float) -> float:
+    """Seconds before the same growth is tried again: `min(30 min, pendingTimeout x 2^k)`, k from zero."""
+    return min(LONGEST_RETRY, pending_timeout * 2.0 ** min(attempts - 1, 16))
+
+
+def refusal_wait(attempts: int) -> float:
+    """Seconds before a refused write is tried again."""
+    return min(LONGEST_REFUSAL, FIRST_REFUSAL * 2.0 ** min(attempts - 1, 16))
+
+
+def clamp(status: ScalerStatus, spec: ScalerSpec, now: float) -> ScalerStatus:
+    """The status with no start after `now`, and no end further ahead than its own length."""
+    cooldown = float(spec.behavior.scale_down.cooldown_after_abort_seconds)
+    changed = {
+        "pending_commit": _not_after(status.pending_commit, now, "timestamp"),
+        "last_commit": _not_after(status.last_commit, now, "timestamp"),
+        "pending_cohort": _not_after(status.pending_cohort, now, "started_at"),
+        "last_scale_down": _not_after(
+            _not_after(status.last_scale_down, now, "aborted_at", "committed_at"), now + cooldown, "cooldown_until"
+        ),
+        "exhaustion": _clamp_exhaustion(status.exhaustion, spec, now),
+        "refusal": None
+        if status.refusal is None
+        else _not_after(status.refusal, now + refusal_wait(status.refusal.attempts), "retry_at"),
+    }
+    return status.model_copy(update=changed)
+
+
+def _clamp_exhaustion(exhaustion: Exhaustion | None, spec: ScalerSpec, now: float) -> Exhaustion | None:
+    if exhaustion is None:
+        return None
+    length = retry_wait(exhaustion.attempts, spec.sampling.pending_timeout_seconds)
+    return _not_after(exhaustion, now + length, "retry_at")
+
+
+def _not_after(value: WireT | None, latest: float, *members: str) -> WireT | None:
+    late = {
+        member: latest
+        for member in members
+        if value is not None and (moment := getattr(value, member)) is not None and moment > latest
+    }
+    return value.model_copy(update=late) if value is not None and late else value

@@ -1,0 +1,179 @@
+"""What a landed commit leaves in the status, whether its answer arrived or the target told of it later."""
+
+from typing import Final
+
+from scaler_core.api.reasons import EventReason
+from scaler_core.api.scaler_spec import RebalancePolicy
+from scaler_core.api.scaler_status import (
+    Cause,
+    Commit,
+    LastScaleDown,
+    PendingCohort,
+    RoleObservation,
+    ScaleDownOutcome,
+    Vector,
+)
+from scaler_core.model.action import render_vector
+from scaler_core.model.world import World
+from scaler_core.transactions import exhaustion, rebalance
+from scaler_core.transactions.cohort import grown_roles
+from scaler_core.transactions.draft import Draft
+
+_COHORT_CAUSES: Final = frozenset({Cause.PLAN, Cause.DONOR_RELEASE, Cause.RECEIVER_ACQUIRE})
+"""Growth that is new. What a rollback, a restore or a donor's restore brings back was there before."""
+_EVENTS: Final = {
+    Cause.ROLLBACK: EventReason.ROLLED_BACK,
+    Cause.RESTORE: EventReason.RESTORED,
+    Cause.DONOR_RELEASE: EventReason.DONOR_RELEASED,
+    Cause.RECEIVER_ACQUIRE: EventReason.RECEIVER_ACQUIRED,
+    Cause.DONOR_RESTORE: EventReason.RESTORED,
+}
+_WARNED: Final = frozenset({Cause.ROLLBACK, Cause.RESTORE, Cause.DONOR_RESTORE})
+
+
+def landed(draft: Draft, commit: Commit, world: World, why: str = "") -> Draft:
+    """The status after this commit took effect; `commit.target_generation` is the generation after the write."""
+    draft = draft.having(last_commit=commit, pending_commit=None, refusal=None, roles=_counts(draft, commit, world.now))
+    draft = _tell(draft, commit, why)
+    match commit.cause:
+        case Cause.ROLLBACK:
+            return _rolled_back(draft, commit, world)
+        case Cause.RESTORE:
+            return restored(_spare_restored(draft, commit), world)
+        case Cause.DONOR_RESTORE:
+            message = "the donor was restored: the receiver leg may not follow"
+            return draft.having(
+                rebalance=rebalance.move(draft.status.rebalance, rebalance.RebalanceEvent.UNFIT, message)
+            )
+        case Cause.PLAN | Cause.DONOR_RELEASE | Cause.RECEIVER_ACQUIRE:
+            return _leg(_grown_and_shrunk(draft, commit), commit)
+
+
+def restored(draft: Draft, world: World) -> Draft:
+    """An aborted scale-down whose replicas are back, as far as that is legal: the cooldown starts."""
+    last = draft.status.last_scale_down
+    if last is None:
+        return draft
+    cooldown = float(world.scaler.spec.behavior.scale_down.cooldown_after_abort_seconds)
+    changes = {
+        "outcome": ScaleDownOutcome.ABORTED,
+        "aborted_at": world.now,
+        "cooldown_until": world.now + cooldown,
+        "is_finished": True,
+    }
+    draft = draft.having(last_scale_down=last.model_copy(update=changes)).warning(
+        EventReason.SCALE_DOWN_ABORTED,
+        f"The retirement of {last.role} {last.ordinal} was aborted: nothing shrinks for {cooldown:.0f} s",
+    )
+    if rebalance.state_of(draft.status.rebalance) is not rebalance.RebalanceState.DONOR_RELEASE:
+        return draft
+    message = "the donor's retirement was aborted"
+    return draft.having(rebalance=rebalance.move(draft.status.rebalance, rebalance.RebalanceEvent.ABORTED, message))
+
+
+def exhausted(draft: Draft, counts: Vector, generation: int, world: World) -> Draft:
+    """A cohort that timed out and is undone, as far as that is legal: an episode begins or goes on."""
+    cohort, spec = draft.status.pending_cohort, world.scaler.spec
+    if cohort is None:
+        return draft
+    episode = exhaustion.after_rollback(draft.status.exhaustion, cohort, counts, generation, world)
+    draft = draft.having(pending_cohort=None, exhaustion=episode).warning(
+        EventReason.RESOURCE_EXHAUSTED, f"Growth stopped: {exhaustion.describe(episode, spec, world.now)}"
+    )
+    if spec.rebalance.policy is RebalancePolicy.DISABLED and draft.status.rebalance is None:
+        return draft
+    return draft.having(rebalance=rebalance.begin_episode(draft.status.rebalance, episode, world.now))
+
+
+def shrunk_roles(before: Vector, after: Vector) -> tuple[str, ...]:
+    """Roles with a lower count, in role order."""
+    return tuple(role for role, count in after.items() if count < before.get(role, count))
+
+
+def _grown_and_shrunk(draft: Draft, commit: Commit) -> Draft:
+    before, after = commit.baseline_vector, commit.vector
+    if grown_roles(before, after):
+        cohort = PendingCohort(
+            decision_id=commit.decision_id,
+            term=commit.term,
+            baseline_vector=before,
+            target_vector=after,
+            started_at=commit.timestamp,
+            stale_workloads=commit.stale_workloads,
+        )
+        draft = draft.having(pending_cohort=cohort)
+    if shrunk_roles(before, after):
+        draft = draft.having(last_scale_down=_scale_down(commit))
+    return draft
+
+
+def _scale_down(commit: Commit) -> LastScaleDown:
+    role = shrunk_roles(commit.baseline_vector, commit.vector)[0]
+    return LastScaleDown(
+        role=role,
+        ordinal=commit.baseline_vector[role] - 1,  # the highest ordinal leaves first
+        pre_scale_down_vector=commit.baseline_vector,
+        outcome=ScaleDownOutcome.COMMITTED,
+        decision_id=commit.decision_id,
+        target_generation=commit.target_generation,
+        committed_at=commit.timestamp,
+        is_rollback=commit.cause is Cause.ROLLBACK,
+    )
+
+
+def _rolled_back(draft: Draft, commit: Commit, world: World) -> Draft:
+    """An unfinished scale-down goes on, but the rollback's own removals are no part of it."""
+    last = draft.status.last_scale_down
+    shrunk = shrunk_roles(commit.baseline_vector, commit.vector)
+    if last is None or last.is_finished:
+        undo = _scale_down(commit)
+        kept = {} if last is None else {"cooldown_until": last.cooldown_until}
+        draft = draft.having(last_scale_down=undo.model_copy(update=kept))
+    else:
+        before = dict(last.pre_scale_down_vector)
+        lowered = {role: min(before.get(role, commit.vector[role]), commit.vector[role]) for role in shrunk}
+        draft = draft.having(last_scale_down=last.model_copy(update={"pre_scale_down_vector": {**before, **lowered}}))
+    return exhausted(draft, commit.vector, commit.target_generation, world)
+
+
+def _spare_restored(draft: Draft, commit: Commit) -> Draft:
+    """A cohort that is pending meanwhile must not take back what the restore brought back."""
+    cohort = draft.status.pending_cohort
+    if cohort is None:
+        return draft
+    back = {role: commit.vector[role] for role in grown_roles(commit.baseline_vector, commit.vector)}
+    baseline = {role: max(count, back.get(role, 0)) for role, count in cohort.baseline_vector.items()}
+    target = {role: max(count, back.get(role, 0)) for role, count in cohort.target_vector.items()}
+    return draft.having(pending_cohort=cohort.model_copy(update={"baseline_vector": baseline, "target_vector": target}))
+
+
+def _leg(draft: Draft, commit: Commit) -> Draft:
+    current = draft.status.rebalance
+    if commit.cause is Cause.DONOR_RELEASE and current is not None:
+        message = f"{current.donor_role} releases a replica for {current.receiver_role}"
+        return draft.having(rebalance=rebalance.move(current, rebalance.RebalanceEvent.RELEASED, message))
+    if commit.cause is Cause.RECEIVER_ACQUIRE and current is not None:
+        message = f"{current.receiver_role} takes the replica that {current.donor_role} released"
+        return draft.having(rebalance=rebalance.move(current, rebalance.RebalanceEvent.ACQUIRED, message))
+    return draft
+
+
+def _counts(draft: Draft, commit: Commit, now: float) -> tuple[RoleObservation, ...]:
+    """What was reported of every role, with the new counts and the hint when a role last grew."""
+    grown = set(grown_roles(commit.baseline_vector, commit.vector))
+    known = {role.name: role for role in draft.status.roles}
+    for name, count in commit.vector.items():
+        changes: dict[str, object] = {"current_replicas": count}
+        if name in grown:
+            changes["last_scale_up_time"] = now
+        known[name] = known.get(name, RoleObservation(name=name)).model_copy(update=changes)
+    return tuple(known.values())
+
+
+def _tell(draft: Draft, commit: Commit, why: str) -> Draft:
+    before, after = commit.baseline_vector, commit.vector
+    grown, shrunk = grown_roles(before, after), shrunk_roles(before, after)
+    plain = EventReason.SCALED if grown and shrunk else EventReason.SCALED_UP if grown else EventReason.SCALED_DOWN
+    reason = _EVENTS.get(commit.cause, plain)
+    text = f"{render_vector(before)} -> {render_vector(after)}" + (f": {why}" if why else "")
+    return draft.warning(reason, text) if commit.cause in _WARNED else draft.saying(reason, text)

@@ -1,0 +1,145 @@
+"""`settle`: what the transactions demand before anything is planned.
+
+A pass takes the standing first (standing.py). Only an owner has transactions; its steps run in this order, and the
+first that wants a write ends the pass with it:
+
+    terms     fields of another term do not count (a status restored from a backup)
+    cache     a target older than our own last write is not looked at
+    intent    a stored intent is traced; while it is open nothing is written
+    adoption  an unknown decision of our term is ours; counts that nobody decided become the new base
+    episode   someone else's edit ends the exhaustion
+    restore   an aborted retirement of ours          -> Restore
+    rollback  a cohort that was not admitted in time -> Rollback
+    rebalance the second leg, or the way back        -> ReceiverAcquire, DonorRestore
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from scaler_core.api.reasons import EventReason
+from scaler_core.api.scaler import FINALIZER
+from scaler_core.api.scaler_status import BindingStatus, ScalerStatus
+from scaler_core.model.action import Action, AddFinalizer, Bind, Release, RemoveFinalizer
+from scaler_core.model.plan import TargetLimits
+from scaler_core.model.world import World
+from scaler_core.transactions import binding, clock, owner, refusals, standing
+from scaler_core.transactions.claim import read_claim
+from scaler_core.transactions.draft import Draft
+from scaler_core.transactions.settled import Planning, Settled, Standing
+
+
+def settle(world: World, decision_id: str) -> Settled:
+    """Advance every transaction of this scaler to `world.now`.
+
+    Args:
+        world: the scaler with a status at least as new as our own last status write, and its target.
+        decision_id: a fresh identifier of 1 to 64 characters of [0-9A-Za-z-], used when something must be committed.
+
+    Returns:
+        The advanced status and what it allows. When there is an `action`, store the status first, then carry out the
+        action in this same pass (never later: see intent.py), then `record` its outcome.
+    """
+    draft = Draft(status=clock.clamp(world.scaler.status, world.scaler.spec, world.now))
+    draft = _identify(draft, world)
+    verdict, why = standing.judge(world, draft.status)
+    draft = _mark_replaced(draft, world) if verdict is Standing.TARGET_REPLACED else draft
+    if standing.needs_direct_read(world, draft.status, verdict):
+        found = replace(_settled(draft, verdict, why, None), planning=Planning.FRESH_READ, wait=0.0)
+        return replace(found, why="the binding is not what our last write left")
+    if verdict is Standing.OWNER:
+        return owner.settle(draft, world, decision_id, why)
+    step = _STEPS.get(verdict)
+    draft, action = step(draft, world) if step is not None else (draft, None)
+    return refusals.hold_back(_settled(draft, verdict, why, action), world.now)
+
+
+def _identify(draft: Draft, world: World) -> Draft:
+    """Name the target in `status.binding`, and begin anew after an acknowledged replacement."""
+    target, known = world.target, draft.status.binding
+    if target is None or target.metadata.is_terminating:
+        return draft
+    uid, name = target.metadata.uid, target.metadata.name
+    if known is None:
+        draft = draft.having(binding=BindingStatus(target_uid=uid, target_name=name))
+    elif known.target_uid != uid:
+        reported = known.replaced_generation
+        if reported is None or world.scaler.metadata.generation <= reported:
+            return draft
+        fresh = ScalerStatus(
+            observed_generation=draft.status.observed_generation,
+            conditions=draft.status.conditions,
+            binding=BindingStatus(target_uid=uid, target_name=name),
+        )
+        text = f"Accepted ModelDeployment {name} with UID {uid}: histories and transactions of {known.target_uid} ended"
+        draft = Draft(status=fresh, notes=draft.notes).saying(EventReason.TARGET_REPLACED, text)
+    elif known.replaced_generation is not None:  # a cache that still showed the predecessor
+        draft = draft.having(binding=known.model_copy(update={"replaced_generation": None}))
+    return binding.raise_floor(draft, read_claim(target))
+
+
+def _mark_replaced(draft: Draft, world: World) -> Draft:
+    known = draft.status.binding
+    if known is None or known.replaced_generation is not None:
+        return draft
+    changes = {"replaced_generation": world.scaler.metadata.generation}
+    text = f"ModelDeployment {known.target_name} has another UID than {known.target_uid}: edit the spec to accept it"
+    return draft.having(binding=known.model_copy(update=changes)).warning(EventReason.TARGET_REPLACED, text)
+
+
+def _release(draft: Draft, world: World) -> tuple[Draft, Action | None]:
+    """Give the binding back; the release changes what an open intent tests, so it settles that one too."""
+    if _is_named(world):
+        return draft, Release(why="suspended" if world.scaler.spec.suspend else "Shadow mode")
+    return binding.let_go(draft, world.now), None
+
+
+def _delete(draft: Draft, world: World) -> tuple[Draft, Action | None]:
+    """A missing, leaving or replaced target holds nobody up; a release that is refused does."""
+    if FINALIZER not in world.scaler.metadata.finalizers:
+        return draft, None
+    return draft, Release(why="the scaler is deleted") if _is_named(world) else RemoveFinalizer()
+
+
+def _bind(draft: Draft, world: World) -> tuple[Draft, Action | None]:
+    if world.target is None:
+        return draft, None
+    draft = binding.let_go(draft, world.now)
+    if FINALIZER not in world.scaler.metadata.finalizers:
+        return draft, AddFinalizer()
+    draft, term = binding.ask(draft, read_claim(world.target))
+    return draft, Bind(term=term)
+
+
+def _lose(draft: Draft, world: World) -> tuple[Draft, Action | None]:
+    return binding.let_go(draft, world.now), None
+
+
+_STEPS: Final[dict[Standing, Callable[[Draft, World], tuple[Draft, Action | None]]]] = {
+    Standing.DELETING: _delete,
+    Standing.SUSPENDED: _release,
+    Standing.SHADOW: _release,
+    Standing.FREE: _bind,
+    Standing.ALREADY_BOUND: _lose,
+    Standing.SHADOW_BESIDE: _lose,
+}
+
+
+def _is_named(world: World) -> bool:
+    target = world.target
+    return target is not None and not target.metadata.is_terminating and read_claim(target).names(world.scaler)
+
+
+def _settled(draft: Draft, verdict: Standing, why: str, action: Action | None) -> Settled:
+    bound, active = standing.findings(verdict, why)
+    return Settled(
+        status=draft.status,
+        standing=verdict,
+        planning=standing.PLANNING.get(verdict, Planning.STOPPED),
+        why=why,
+        bound=bound,
+        active=active,
+        action=action,
+        limits=TargetLimits(),
+        notes=draft.notes,
+    )
