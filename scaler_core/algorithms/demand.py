@@ -4,14 +4,17 @@ Sums over a role above the cap of 64 Pods are divided by the share that was read
 role's. Sums over a role with failed reads are left as they are: a lower bound, on which a role may grow.
 """
 
-import math
 from fractions import Fraction
+from typing import Final
 
 from scaler_core.algorithms.sizing import exact
 from scaler_core.api.deployment import RoleKind
 from scaler_core.api.scaler_spec import Metric
 from scaler_core.api.scaler_status import SignalState
 from scaler_core.model.reading import RoleReading
+
+MOST_PLAUSIBLE: Final = 1e15
+"""Above this no role serves; a NaN, an infinite or a negative value is no measurement either."""
 
 
 def token_demand(reading: RoleReading) -> Fraction | None:
@@ -57,7 +60,7 @@ def _total(reading: RoleReading, *parts: float | None) -> Fraction | None:
     total = Fraction(0)
     for part in parts:
         known = 0.0 if part is None and reading.state is SignalState.IDLE else part
-        if known is None or not math.isfinite(known) or known < 0:
+        if known is None or not 0 <= known <= MOST_PLAUSIBLE:
             return None
         total += exact(known)
     return total / reading.read_share

@@ -5,7 +5,6 @@ samples is neither load nor the absence of it: the average is over the covered t
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
@@ -43,17 +42,18 @@ class DemandHistory:
 
         Partial samples are lower bounds: they may raise the average of the complete ones, they never lower it.
         """
-        everything = _average(self.samples, end - seconds, end)
-        complete = _average((known for known in self.samples if not known.is_partial), end - seconds, end)
-        return max((mean for mean in (everything, complete) if mean is not None), default=None)
-
-
-def _average(samples: Iterable[DemandSample], start: float, end: float) -> float | None:
-    weights: list[float] = []
-    loads: list[float] = []
-    for sample in samples:
-        covered = min(sample.at, end) - max(sample.at - sample.covered_seconds, start)
-        if covered > 0:
-            weights.append(covered)
-            loads.append(covered * sample.tokens_per_second)
-    return math.fsum(loads) / math.fsum(weights) if weights else None
+        start = end - seconds
+        time, load, complete_time, complete_load = 0.0, 0.0, 0.0, 0.0
+        for sample in reversed(self.samples):
+            if sample.at <= start:
+                break
+            covered = min(sample.at, end) - max(sample.at - sample.covered_seconds, start)
+            if covered > 0:
+                time += covered
+                load += covered * sample.tokens_per_second
+                if not sample.is_partial:
+                    complete_time += covered
+                    complete_load += covered * sample.tokens_per_second
+        if not time:
+            return None
+        return max(load / time, complete_load / complete_time) if complete_time else load / time

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from scaler_core.algorithms.history import DemandHistory
+from scaler_core.algorithms.tracker import Tracker
 from scaler_core.api.scaler_spec import AlgorithmType, Metric, ScalerSpec
 from scaler_core.model.recommendation import Recommendation
 
@@ -36,6 +37,7 @@ class RoleMemory:
     """What is remembered of one role."""
 
     history: DemandHistory = field(default_factory=DemandHistory)
+    tracker: Tracker = field(default_factory=Tracker)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from scaler_core.algorithms import holding, proportional, token_roles
+from scaler_core.algorithms import holding, predictive_roles, proportional, token_roles
 from scaler_core.algorithms.coupling import couple
 from scaler_core.algorithms.memory import AlgorithmMemory, RoleMemory
+from scaler_core.algorithms.token_roles import Moment
 from scaler_core.api.deployment import RoleKind
 from scaler_core.api.scaler_spec import ScalerSpec, TokenThroughput
 from scaler_core.api.scaler_status import SignalState
@@ -88,10 +89,11 @@ def _from_signal(
     target = proportional.target_of(reading.role, block) if block is not None else None
     if block is not None and target is not None:
         return proportional.recommend(reading, target=target, spec=block, current=count.current), memory
-    tokens = spec.algorithm.tokens or TokenThroughput()
-    return token_roles.recommend(
-        reading, count, tokens, memory, interval_seconds=spec.sampling.interval_seconds, now=now
-    )
+    moment = Moment(interval_seconds=spec.sampling.interval_seconds, now=now)
+    if spec.algorithm.predictive is not None:
+        return predictive_roles.answer(reading, count, spec.algorithm.predictive, memory, moment)
+    tokens = spec.algorithm.token_throughput or TokenThroughput()
+    return token_roles.answer(reading, count, tokens, memory, moment)
 
 
 def _coupled(

@@ -1,13 +1,16 @@
 """One role under `TokenThroughput`: history, windows, guard."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Final
 
 from scaler_core.algorithms import holding, latency_guard, token_throughput
 from scaler_core.algorithms.capacity import served_by_one
 from scaler_core.algorithms.demand import is_fair_part, token_demand
 from scaler_core.algorithms.history import DemandHistory, DemandSample
+from scaler_core.algorithms.latency_guard import Latency
 from scaler_core.algorithms.memory import RoleMemory
+from scaler_core.algorithms.token_throughput import WindowAverages
 from scaler_core.api.scaler_spec import TokenThroughput
 from scaler_core.model.counts import RoleCounts
 from scaler_core.model.reading import RoleReading
@@ -17,26 +20,53 @@ MAX_COVERED_INTERVALS: Final = 2
 """A sample stands for this many sampling intervals at most; what is beyond is a gap, not load."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """The cadence of the samples, and now (Unix seconds), which ends credits of replicas that warm up."""
+
+    interval_seconds: float
+    now: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenAnswer:
+    """The guarded recommendation with what it was made of."""
+
+    recommendation: Recommendation
+    history: DemandHistory
+    latency: Latency
+    averages: WindowAverages | None
+    """None where the rate is unknown or the windows are empty."""
+    capacity: Fraction | None
+    """None where the spec has none for this kind."""
+
+
 def recommend(
-    reading: RoleReading,
-    counts: RoleCounts,
-    spec: TokenThroughput,
-    memory: RoleMemory,
-    *,
-    interval_seconds: float,
-    now: float,
-) -> tuple[Recommendation, RoleMemory]:
+    reading: RoleReading, counts: RoleCounts, spec: TokenThroughput, memory: RoleMemory, moment: Moment
+) -> TokenAnswer:
     """The windows' count behind the latency guard, and the history with this sample."""
-    memory = replace(memory, history=remember(memory.history, reading, spec, interval_seconds=interval_seconds))
+    history = remember(memory.history, reading, spec, interval_seconds=moment.interval_seconds)
     latency = latency_guard.judge(reading, spec)
+    capacity = served_by_one(reading.kind, spec)
+    averages = None
+    if token_demand(reading) is not None:
+        averages = token_throughput.window_averages(history, spec, end=reading.taken_at)
     guarded = latency_guard.guard(
-        _from_windows(reading, counts, spec, memory.history),
+        _from_windows(reading, counts, spec, averages=averages, capacity=capacity),
         latency,
         current=counts.current,
         ready=reading.ready_replicas,
-        without_credit=counts.without_credit(now),
+        without_credit=counts.without_credit(moment.now),
     )
-    return guarded, memory
+    return TokenAnswer(recommendation=guarded, history=history, latency=latency, averages=averages, capacity=capacity)
+
+
+def answer(
+    reading: RoleReading, counts: RoleCounts, spec: TokenThroughput, memory: RoleMemory, moment: Moment
+) -> tuple[Recommendation, RoleMemory]:
+    """The recommendation under `TokenThroughput`, and what is remembered."""
+    token = recommend(reading, counts, spec, memory, moment)
+    return token.recommendation, replace(memory, history=token.history)
 
 
 def remember(
@@ -57,14 +87,17 @@ def remember(
 
 
 def _from_windows(
-    reading: RoleReading, counts: RoleCounts, spec: TokenThroughput, history: DemandHistory
+    reading: RoleReading,
+    counts: RoleCounts,
+    spec: TokenThroughput,
+    *,
+    averages: WindowAverages | None,
+    capacity: Fraction | None,
 ) -> Recommendation:
-    capacity = served_by_one(reading.kind, spec)
     if capacity is None:
         field = f"tokenThroughput.{reading.kind.lower()}TargetTokensPerSecond"
         return holding.waiting(counts.current, f"{field} is not set for a {reading.kind} role; set it")
-    averages = token_throughput.window_averages(history, spec, end=reading.taken_at)
-    if averages is None or token_demand(reading) is None:
+    if averages is None:
         return holding.missing(reading, counts.current, "the token rate")
     return token_throughput.recommend(
         averages, spec, ready=reading.ready_replicas, capacity=capacity, current=counts.current

@@ -55,6 +55,7 @@ class PodStatus(Wire):
 
     phase: str = ""
     pod_ip: str = Field(default="", alias="podIP")
+    start_time: Time | None = None
     conditions: tuple[PodCondition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
 

@@ -188,6 +188,8 @@ class DemandSample(Wire):
 
     timestamp: Time
     tokens_per_second: Quantity
+    is_partial: bool | None = None
+    """Ours: some Pods could not be read, so this is a lower bound; absent means that all were."""
 
 
 class Predictor(Wire):
@@ -201,6 +203,14 @@ class Predictor(Wire):
     sample_count: int = 0
     innovation_ratio: Quantity | None = None
     """Ours: moving mean of squared innovation over its predicted variance."""
+    surprise: int = 0
+    """Ours: sign of the last innovation where it was a surprise, else 0."""
+    trend_since: Time | None = None
+    """Ours: since when a trend of the present sign is believed."""
+    updated_at: Time | None = None
+    """Ours: time of the filter's last observation."""
+    fingerprint: str = ""
+    """Ours: type, metric and interval that the history and the filter belong to."""
     history: Annotated[tuple[DemandSample, ...], Field(max_length=256)] = ()
 
 

@@ -77,6 +77,7 @@ def lattice_of(roles: tuple[str, ...], ratios: tuple[Ratio, ...]) -> Lattice:
     return Lattice.of(roles, ratios)
 
 
+@lru_cache(maxsize=4096)
 def floor_fraction(value: Fraction) -> Fraction:
     """The largest fraction not above `value` with a denominator of at most 1024 (a Farey neighbour); value >= 0."""
     if value.denominator <= MAX_REPLICAS:

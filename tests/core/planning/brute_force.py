@@ -19,8 +19,16 @@ def holds(ratio: Ratio, vector: Mapping[str, int]) -> bool:
 
 
 def feasible(names: Sequence[str], box: Box, ratios: Sequence[Ratio]) -> list[Vector]:
+    """Every vector of the box inside every band; pairs of counts are judged once, then looked up."""
+    place = {name: position for position, name in enumerate(names)}
+    judged = []
+    for ratio in ratios:
+        a, b = place[ratio.numerator_role], place[ratio.denominator_role]
+        pairs = product(range(box[a][0], box[a][1] + 1), range(box[b][0], box[b][1] + 1))
+        good = {(x, y) for x, y in pairs if holds(ratio, {ratio.numerator_role: x, ratio.denominator_role: y})}
+        judged.append((a, b, good))
     vectors = product(*(range(low, high + 1) for low, high in box))
-    return [v for v in vectors if all(holds(ratio, dict(zip(names, v, strict=True))) for ratio in ratios)]
+    return [v for v in vectors if all((v[a], v[b]) in good for a, b, good in judged)]
 
 
 def meet(vectors: Sequence[Vector]) -> Vector:

@@ -1,0 +1,81 @@
+"""One role under `Predictive`: the token result, the filter, and what the forecast adds."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+from scaler_core.algorithms import latency_guard, predictive, token_roles, token_throughput
+from scaler_core.algorithms.capacity import forecast_for_one
+from scaler_core.algorithms.demand import is_fair_part, token_demand
+from scaler_core.algorithms.kalman import Noise
+from scaler_core.algorithms.memory import RoleMemory
+from scaler_core.algorithms.token_roles import MAX_COVERED_INTERVALS, Moment, TokenAnswer
+from scaler_core.algorithms.token_throughput import WindowAverages
+from scaler_core.algorithms.tracker import Tracker, forecast, observe
+from scaler_core.api.scaler_spec import Predictive
+from scaler_core.model.counts import RoleCounts
+from scaler_core.model.reading import RoleReading
+from scaler_core.model.recommendation import Recommendation
+
+
+def answer(
+    reading: RoleReading, counts: RoleCounts, spec: Predictive, memory: RoleMemory, moment: Moment
+) -> tuple[Recommendation, RoleMemory]:
+    """The recommendation under `Predictive`, and what is remembered."""
+    token = token_roles.recommend(reading, counts, spec.token_throughput, memory, moment)
+    tracker = follow(memory.tracker, reading, spec, interval_seconds=moment.interval_seconds)
+    remembered = replace(memory, history=token.history, tracker=tracker)
+    if token.averages is None or token.capacity is None:
+        return token.recommendation, remembered
+    if tracker.count < spec.min_points:
+        warming = predictive.warming_up(
+            token.recommendation, count=tracker.count, min_points=spec.min_points, note=tracker.note
+        )
+        return warming, remembered
+    outlook = _outlook(reading, spec, tracker, moment)
+    if outlook is None:
+        return token.recommendation, remembered
+    present = _present(reading, counts, spec, token, (token.averages, token.capacity), moment)
+    return predictive.recommend(token.recommendation, outlook, present), remembered
+
+
+def follow(tracker: Tracker, reading: RoleReading, spec: Predictive, *, interval_seconds: float) -> Tracker:
+    """The tracker with the demand of this reading; a partial reading is a lower bound, no observation."""
+    demand = token_demand(reading)
+    if demand is None or not is_fair_part(reading):
+        return tracker
+    return observe(tracker, float(demand), at=reading.taken_at, interval_seconds=interval_seconds, noise=Noise.of(spec))
+
+
+def _outlook(reading: RoleReading, spec: Predictive, tracker: Tracker, moment: Moment) -> predictive.Outlook | None:
+    capacity = forecast_for_one(reading.kind, spec)
+    ahead = forecast(tracker, horizon_seconds=spec.horizon_seconds, interval_seconds=moment.interval_seconds)
+    is_outdated = reading.taken_at - tracker.at > MAX_COVERED_INTERVALS * moment.interval_seconds
+    if capacity is None or ahead is None or is_outdated:
+        return None
+    return predictive.Outlook(forecast=ahead, horizon_seconds=spec.horizon_seconds, capacity=capacity)
+
+
+def _present(
+    reading: RoleReading,
+    counts: RoleCounts,
+    spec: Predictive,
+    token: TokenAnswer,
+    load: tuple[WindowAverages, Fraction],
+    moment: Moment,
+) -> predictive.Present:
+    averages, capacity = load
+    ready = reading.ready_replicas
+    is_urgent = token.latency.needs_growth or token_throughput.is_panic(
+        averages, spec.token_throughput, ready=ready, capacity=capacity
+    )
+    extra = latency_guard.one_extra(
+        current=counts.current, ready=ready, without_credit=counts.without_credit(moment.now)
+    )
+    return predictive.Present(
+        demand=averages.stable,
+        capacity=capacity,
+        ready=ready,
+        current=counts.current,
+        has_work=reading.has_work,
+        urgent_floor=extra if is_urgent else None,
+    )
