@@ -5,7 +5,7 @@ Every call has connect, read and total timeouts, every write names our field man
 """
 
 import math
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
@@ -62,14 +62,14 @@ class KubeClient:
         """Close all connections."""
         await self.transport.close()
 
-    async def get(self, resource: Resource, key: ObjectKey) -> Document:
+    async def get(self, resource: Resource, key: ObjectKey, *, deadline: float | None = None) -> Document:
         """Read one object, never from the server's cache.
 
         Raises:
             NotFoundError: ask it `is_absent(name)` whether the object is what is missing.
             KubeError: any other failure.
         """
-        return await self.transport.exchange(Call(method="GET", path=resource.object_path(*key)))
+        return await self.transport.exchange(Call(method="GET", path=resource.object_path(*key)), deadline=deadline)
 
     async def pages(
         self,
@@ -124,7 +124,7 @@ class KubeClient:
         labels: str | None = None,
         timeout_seconds: float = WATCH_SECONDS,
         silence_seconds: float | None = None,
-    ) -> AsyncIterator[WatchEvent]:
+    ) -> AsyncGenerator[WatchEvent, None]:
         """Follow a collection from a moment on; ends when the server ends it.
 
         Use `contextlib.aclosing`, so that the connection is closed when you stop early.

@@ -23,6 +23,10 @@ class Clock(Protocol):
         """Real seconds since an arbitrary moment, as the event loop counts them; for deadlines of I/O."""
         ...
 
+    def real_seconds(self, seconds: float) -> float:
+        """How long so many seconds of this clock take; for timeouts of asyncio."""
+        ...
+
     async def sleep(self, seconds: float) -> None:
         """Wait that many seconds of this clock."""
         ...
@@ -63,6 +67,10 @@ class SteadyClock:
         """Real seconds since an arbitrary moment, as the event loop counts them; for deadlines of I/O."""
         return self.source()
 
+    def real_seconds(self, seconds: float) -> float:
+        """How long so many seconds of this clock take; 0 when they are not above 0."""
+        return max(0.0, seconds) / self.factor
+
     async def sleep(self, seconds: float) -> None:
         """Wait that many seconds of this clock; at once when they are not above 0."""
-        await asyncio.sleep(max(0.0, seconds) / self.factor)
+        await asyncio.sleep(self.real_seconds(seconds))

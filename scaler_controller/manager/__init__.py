@@ -1,1 +1,1 @@
-"""Life cycle of the process: leadership, informers, workers, servers."""
+"""Life of the controller's process: leadership, workers, servers, and the order in which they start and stop."""

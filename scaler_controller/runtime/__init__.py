@@ -1,1 +1,1 @@
-"""Work queue, backoff, store: pure machines with thin shells."""
+"""Machinery that knows no scaling: pure state machines, and the thin asyncio shells around two of them."""

@@ -1,0 +1,94 @@
+"""The HTTP server of a process: health, metrics, and what the last pass of a scaler saw."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final, Never
+
+from aiohttp import web
+from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client.exposition import choose_encoder
+
+from scaler_core.api.meta import ObjectKey
+
+Explain = Callable[[ObjectKey], Mapping[str, Any] | None]
+"""The last snapshot, the stages of its plan and the live windows of a scaler, as JSON; None when there is none."""
+
+LAG_PERIOD_SECONDS: Final = 0.5
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """What the probes ask; each returns what is wrong, in words, and an empty text when nothing is."""
+
+    liveness: Callable[[], str]
+    readiness: Callable[[], str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Servers:
+    """Up first and down last; standbys serve too."""
+
+    host: str
+    port: int
+    """0 picks a free one, which is logged."""
+    registry: CollectorRegistry
+    explain: Explain
+
+    @asynccontextmanager
+    async def running(self, health: Health) -> AsyncIterator[int]:
+        """Serve while the context is open; gives the port.
+
+        Raises:
+            OSError: the address is taken.
+        """
+        runner = web.AppRunner(self.application(health), access_log=None, shutdown_timeout=1.0)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, self.host, self.port).start()
+            port = int(runner.addresses[0][1])
+            _log.info("Serving health and metrics", extra={"host": self.host, "port": port})
+            yield port
+        finally:
+            await runner.cleanup()
+
+    def application(self, health: Health) -> web.Application:
+        """The routes alone."""
+        app = web.Application()
+        app.router.add_get("/healthz", _probe(health.liveness))
+        app.router.add_get("/readyz", _probe(health.readiness))
+        app.router.add_get("/metrics", self._metrics)
+        app.router.add_get("/debug/scalers/{namespace}/{name}", self._debug)
+        return app
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+        return web.Response(body=encode(self.registry), headers={"Content-Type": content_type})
+
+    async def _debug(self, request: web.Request) -> web.Response:
+        key = ObjectKey(request.match_info["namespace"], request.match_info["name"])
+        explained = self.explain(key)
+        if explained is None:
+            return web.json_response({"error": f"no pass over scaler {key} in this process yet"}, status=404)
+        return web.Response(text=json.dumps(explained, indent=2), content_type="application/json")
+
+
+async def measure_lag(gauge: Gauge) -> Never:
+    """Show how late the event loop wakes up, until cancelled; a loop that lags for long loses the lease."""
+    loop = asyncio.get_running_loop()
+    while True:
+        due = loop.time() + LAG_PERIOD_SECONDS
+        await asyncio.sleep(LAG_PERIOD_SECONDS)
+        gauge.set(max(0.0, loop.time() - due))
+
+
+def _probe(check: Callable[[], str]) -> Callable[[web.Request], Any]:
+    async def answer(_: web.Request) -> web.Response:
+        wrong = check()
+        return web.Response(text=wrong or "ok", status=503 if wrong else 200)
+
+    return answer
