@@ -1,1 +1,1 @@
-"""Reading engines over HTTP."""
+"""Reading the engines: one sample stream per target, shared by its scalers."""

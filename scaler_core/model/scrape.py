@@ -73,6 +73,8 @@ class PodScrape:
     container: str
     """Engine container ID and restart count: a change is a restart."""
     outcome: EngineCounters | ScrapeFailure
+    read_at: float | None = None
+    """When its answer was complete; None takes the pass's `taken_at`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,7 @@ class TargetScrape:
 
     target_uid: str
     taken_at: float
+    """When the pass began."""
     pods: tuple[PodScrape, ...]
     answering: Mapping[str, int]
     """Ready answering Pods by role, before the cap of 64: more than were read means incomplete coverage."""

@@ -94,7 +94,7 @@ class _View:
 
     def fresh(self) -> list[PodWindow]:
         """Windows that the newest sample filled."""
-        return [window for window in self.windows.values() if window.read_at == self.sampled_at]
+        return [window for window in self.windows.values() if window.sampled_at == self.sampled_at]
 
 
 def _view(
@@ -110,7 +110,7 @@ def _view(
         replicas=replicas,
         answering=answering,
         asked=asked,
-        windows={uid: w for uid, w in known.items() if w.counters is not None and w.read_at >= oldest},
+        windows={uid: w for uid, w in known.items() if w.counters is not None and (w.sampled_at or 0.0) >= oldest},
         known=known,
         sampled_at=memory.consumed_at,
         needs=needs,
@@ -176,7 +176,7 @@ def _problems(view: _View) -> Iterator[str]:
 def _pod_problem(window: PodWindow | None, view: _View) -> str | None:
     if window is None:
         return "not sampled yet"
-    if window.counters is None or window.read_at != view.sampled_at:
+    if window.counters is None or window.sampled_at != view.sampled_at:
         return window.note or "not in the newest sample"
     return _lack(window, view.signals)
 

@@ -27,6 +27,7 @@ class Latencies:
     """Latency observations that one Pod finished by `at`."""
 
     at: float
+    """When the pass began."""
     ttft: Histogram | None
     itl: Histogram | None
 
@@ -40,7 +41,9 @@ class PodWindow:
     counters: EngineCounters | None = None
     """The last good read: the baseline of the next delta."""
     read_at: float = 0.0
-    """When that was, in Unix seconds."""
+    """When that was, in Unix seconds; rates are over the time between reads, not between passes."""
+    sampled_at: float | None = None
+    """When the pass of that read began."""
     delta: Delta | None = None
     """Between the last two good reads of this process."""
     latencies: tuple[Latencies, ...] = ()
@@ -87,21 +90,21 @@ def _next(window: PodWindow | None, pod: PodScrape, now: float, needs: Requireme
     known = PodWindow(process=pod.container) if window is None or restarted else window
     if isinstance(outcome, ScrapeFailure):
         return replace(known, note=outcome.why)
-    first = "the engine restarted; rates need one more sample" if restarted else "first sample; rates need one more"
-    baseline_seconds = max(MIN_BASELINE_SECONDS, BASELINE_INTERVALS * needs.interval_seconds)
-    if known.counters is None or not 0 < now - known.read_at <= baseline_seconds:
-        return PodWindow(process=pod.container, counters=outcome, read_at=now, note=first)
-    delta = compare(known.counters, outcome, now - known.read_at)
+    read_at = now if pod.read_at is None else pod.read_at
+    fresh = PodWindow(process=pod.container, counters=outcome, read_at=read_at, sampled_at=now)
+    seconds = read_at - known.read_at
+    if known.counters is None or not 0 < seconds <= _baseline_seconds(needs):
+        why = "the engine restarted; rates need" if restarted else "first sample; rates need"
+        return replace(fresh, note=f"{why} one more")
+    delta = compare(known.counters, outcome, seconds)
     if isinstance(delta, Restart):
-        note = f"{delta.why}; rates need one more sample"
-        return PodWindow(process=pod.container, counters=outcome, read_at=now, note=note)
-    return PodWindow(
-        process=pod.container,
-        counters=outcome,
-        read_at=now,
-        delta=delta,
-        latencies=_latencies(known.latencies, delta, now, needs.panic_window_seconds),
-    )
+        return replace(fresh, note=f"{delta.why}; rates need one more sample")
+    latencies = _latencies(known.latencies, delta, now, needs.panic_window_seconds)
+    return replace(fresh, delta=delta, latencies=latencies)
+
+
+def _baseline_seconds(needs: Requirements) -> float:
+    return max(MIN_BASELINE_SECONDS, BASELINE_INTERVALS * needs.interval_seconds)
 
 
 def _latencies(known: tuple[Latencies, ...], delta: Delta, now: float, window: float) -> tuple[Latencies, ...]:

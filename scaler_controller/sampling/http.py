@@ -1,0 +1,106 @@
+"""One engine read over HTTP: limits on everything, and every failure in words.
+
+Real seconds: an engine is not faster because a demonstration's clock is.
+"""
+
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import aiohttp
+
+from scaler_core.model.scrape import ScrapeFailure
+
+HEADERS: Final = {
+    # Asked for OpenMetrics, some client libraries rename `vllm:` to `vllm_`; the text format is stable.
+    "Accept": "text/plain;version=0.0.4",
+    "Accept-Encoding": "gzip",
+    "User-Agent": "model-deployment-scaler",
+}
+OK: Final = 200
+REDIRECTS: Final = range(300, 400)
+_CHUNK: Final = 64 * 1024
+_MEBIBYTE: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one sampling pass may cost, in real seconds and bytes."""
+
+    request_seconds: float = 2.0
+    pass_seconds: float = 8.0
+    """The whole pass; a pass takes at most half an interval, too."""
+    body_bytes: int = 4 * _MEBIBYTE
+    """Decoded."""
+    per_target: int = 32
+    """Requests in flight to one target's engines."""
+    per_process: int = 128
+    """Requests in flight altogether."""
+
+
+def make_session(tls: ssl.SSLContext | None = None) -> aiohttp.ClientSession:
+    """A session without proxy, cookies or a pool limit of its own (waiting there would count as the engine's delay).
+
+    Args:
+        tls: trusts the engines' certificate authority; None trusts the system's.
+    """
+    connector = aiohttp.TCPConnector(limit=0, ssl=tls if tls is not None else True)
+    return aiohttp.ClientSession(
+        connector=connector, trust_env=False, cookie_jar=aiohttp.DummyCookieJar(), headers=HEADERS
+    )
+
+
+async def read_text(session: aiohttp.ClientSession, url: str, limits: Limits) -> str | ScrapeFailure:
+    """The body of one answer with status 200, decoded; anything else is a failed read."""
+    timeout = aiohttp.ClientTimeout(total=limits.request_seconds)
+    try:
+        async with session.get(url, allow_redirects=False, timeout=timeout) as response:
+            if response.status != OK:
+                return ScrapeFailure(why=_status(response.status))
+            return await _body(response, limits.body_bytes)
+    except TimeoutError:
+        return ScrapeFailure(why=f"no answer within {limits.request_seconds:g} s")
+    except (aiohttp.ClientError, OSError) as error:
+        return ScrapeFailure(why=_words(error))
+
+
+def _status(status: int) -> str:
+    return f"HTTP {status}, and redirects are not followed" if status in REDIRECTS else f"HTTP {status}"
+
+
+async def _body(response: aiohttp.ClientResponse, limit: int) -> str | ScrapeFailure:
+    body = bytearray()
+    async for chunk in response.content.iter_chunked(_CHUNK):
+        body += chunk
+        if len(body) > limit:
+            return ScrapeFailure(why=f"its answer is larger than {limit / _MEBIBYTE:g} MiB")
+    # A label of a family that we do not need may hold any bytes; they must not cost us the ones that we do.
+    return body.decode("utf-8", errors="replace")
+
+
+_WORDS: Final[tuple[tuple[type[Exception], Callable[[Exception], str]], ...]] = (
+    (aiohttp.ClientConnectorCertificateError, lambda _: "its TLS certificate is not trusted"),
+    (aiohttp.ClientSSLError, lambda error: f"the TLS handshake failed: {error}"),
+    (aiohttp.ClientConnectorError, lambda error: f"no connection: {_reason(error)}"),
+    (aiohttp.ServerDisconnectedError, lambda _: "it closed the connection without an answer"),
+    (aiohttp.ClientPayloadError, lambda _: "its answer broke off or cannot be decoded"),
+    (aiohttp.ClientResponseError, lambda error: f"its answer is not HTTP: {_line(error)}"),
+)
+
+
+def _words(error: Exception) -> str:
+    """An error of the transport in one line for people."""
+    for kind, describe in _WORDS:
+        if isinstance(error, kind):
+            return describe(error)
+    return f"{type(error).__name__}: {_line(error)}"
+
+
+def _reason(error: Exception) -> str:
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    return (cause.strerror if isinstance(cause, OSError) else None) or _line(cause)
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200]
