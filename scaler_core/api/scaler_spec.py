@@ -202,6 +202,11 @@ class Algorithm(Wire):
         return self.predictive.token_throughput if self.predictive is not None else self.token_throughput
 
 
+def percent_of(percent: int, current: int) -> int:
+    """A share of the current count in whole replicas, rounded up."""
+    return -(-current * percent // 100)
+
+
 class StepPolicy(Wire):
     """The most that one pass may move, in one unit."""
 
@@ -209,6 +214,10 @@ class StepPolicy(Wire):
     """Pods counts replicas; Percent is of the current count, rounded up."""
     value: Annotated[int, Field(ge=0, le=MAX_STEP)]
     """Size of the step; zero prevents movement in this direction."""
+
+    def size(self, current: int) -> int:
+        """The step in replicas from `current` replicas."""
+        return self.value if self.type is StepType.PODS else percent_of(self.value, current)
 
 
 class ScaleUp(Wire):
@@ -223,6 +232,12 @@ class ScaleUp(Wire):
     step_policy: StepPolicy | None = None
     """Replaces both bounds with one unit."""
 
+    def step(self, current: int) -> int:
+        """Replicas that one pass may add: the step policy alone, or else the larger of both bounds."""
+        if self.step_policy is not None:
+            return self.step_policy.size(current)
+        return max(self.max_step_replicas, percent_of(self.max_step_percent, current))
+
 
 class ScaleDown(Wire):
     """Pacing of shrinkage."""
@@ -235,6 +250,10 @@ class ScaleDown(Wire):
     """Seconds without shrinkage of a Decode role after it grew; zero stores the default."""
     step_policy: StepPolicy | None = None
     """Replaces the limit of one replica for each role and pass."""
+
+    def step(self, current: int) -> int:
+        """Replicas that one pass may remove from a role: the step policy, or else one."""
+        return 1 if self.step_policy is None else self.step_policy.size(current)
 
 
 class Behavior(Wire):

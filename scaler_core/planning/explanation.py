@@ -56,9 +56,8 @@ def ratio_hold(projection: Projection) -> RatioHold | None:
 
 def _growth_hold(projection: Projection, position: int) -> RatioHold | None:
     """The smallest legal growth of one member, and whose ceiling stands in its way."""
-    least = list(projection.current)
-    least[position] += 1
-    needed = projection.lattice.least(least, [member.view.role.maximum for member in projection.members])
+    most = [member.view.role.maximum for member in projection.members]
+    needed = projection.lattice.raised(projection.current, position, most)
     if needed is None:
         return None  # another role's maxReplicas is the end: the policy is reached, nothing is held
     pairs = zip(projection.members, needed, strict=True)

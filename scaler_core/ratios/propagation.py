@@ -66,6 +66,13 @@ class Lattice:
         values = [-count for count in lower]
         return [-value for value in values] if _tighten(values, [-count for count in upper], self._up) else None
 
+    def raised(self, vector: Sequence[int], position: int, upper: Sequence[int]) -> list[int] | None:
+        """The least feasible vector up to `upper` above a feasible one with one more replica of one role."""
+        values = [-count for count in vector]
+        values[position] -= 1
+        found = _tighten(values, [-count for count in upper], self._up, start=(position,))
+        return [-value for value in values] if found else None
+
     def admits(self, vector: Sequence[int]) -> bool:
         """Whether a vector respects every cap."""
         return self.greatest(vector, vector) is not None
@@ -93,15 +100,18 @@ def floor_fraction(value: Fraction) -> Fraction:
     return Fraction((p * denominator - 1) // q, denominator)
 
 
-def _tighten(values: list[int], floors: Sequence[int], edges: Edges) -> bool:
-    """Lower `values` in place to their greatest fixed point; False as soon as one falls below its floor."""
+def _tighten(values: list[int], floors: Sequence[int], edges: Edges, start: Sequence[int] | None = None) -> bool:
+    """Lower `values` in place to their greatest fixed point; False as soon as one falls below its floor.
+
+    `start` names the roles whose values changed since the last fixed point; None means that nothing is known.
+    """
     if any(value < floor for value, floor in zip(values, floors, strict=True)):
         return False
     size = len(values)
     causes: list[tuple[int, int, int] | None] = [None] * size
     lowered = [0] * size
-    waiting = list(range(size))
-    is_waiting = [True] * size
+    waiting = list(range(size) if start is None else start)
+    is_waiting = [role in waiting for role in range(size)]
     while waiting:
         source = waiting.pop()
         is_waiting[source] = False
