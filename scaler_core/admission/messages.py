@@ -19,18 +19,23 @@ SOFT_LIMIT: Final = 240
 HARD_LIMIT: Final = 400
 WARNING_LIMIT: Final = 250
 MAX_FIELDS: Final = 3
-_WORD: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._:/~+-]*[A-Za-z0-9])?\Z", re.ASCII)
+_WORD: Final = re.compile(r"[A-Za-z0-9._:/~+,%-]+\Z", re.ASCII)
 _FORBIDDEN: Final = re.compile(r"immutable|map\[", re.IGNORECASE)  # words on which GitOps tools recreate or cut
 _LONGEST_WORD: Final = 63
 _SHORT: Final = 24
+
+
+def is_word(text: str) -> bool:
+    """Whether a user's text may stand in a message as it is."""
+    return _WORD.match(text) is not None and _FORBIDDEN.search(text) is None
 
 
 def word(text: object) -> str:
     """A user's name for a message: as it is where it is plain, else a neutral description."""
     if not isinstance(text, str):
         return describe(text)
-    if not _WORD.match(text) or _FORBIDDEN.search(text):
-        return "(unprintable)" if text else '""'
+    if not is_word(text):
+        return "(odd text)" if text else '""'
     return text if len(text) <= _LONGEST_WORD else f"{text[: _LONGEST_WORD - 3]}..."
 
 
@@ -38,6 +43,11 @@ def plain(text: str) -> str:
     """Our own or a library's few words, made printable, on one line and short."""
     printable = "".join(c if c.isascii() and c.isprintable() else " " for c in text)
     return _FORBIDDEN.sub("?", " ".join(printable.split()))[:_LONGEST_WORD]
+
+
+def cut(text: str, room: int) -> str:
+    """An explanation within so many characters; only explanations are cut, never fields or remedies."""
+    return text if len(text) <= room else f"{text[: max(room - 3, 0)]}..."
 
 
 def describe(value: object) -> str:
@@ -70,6 +80,24 @@ def join(fields: Sequence[str]) -> str:
     """At most three fields, then how many more."""
     shown = ", ".join(fields[:MAX_FIELDS])
     return shown if len(fields) <= MAX_FIELDS else f"{shown} and {len(fields) - MAX_FIELDS} more"
+
+
+def summary(violations: Sequence[Violation]) -> str:
+    """The first violation's line; the fields of others before its rule, as many as fit."""
+    first, *rest = violations
+    others = [field for field in dict.fromkeys(one.field for one in rest) if field != first.field]
+    if not others:
+        return first.message
+    ending = f" ({first.rule})"
+    body = first.message.removesuffix(ending)
+
+    def line(shown: int) -> str:
+        more = f" and {len(others) - shown} more" if len(others) > shown else ""
+        return f"{body}; also refused: {', '.join(others[:shown])}{more}{ending}"
+
+    most = min(MAX_FIELDS - 1, len(others))
+    fitting = next((line(shown) for shown in range(most, 0, -1) if len(line(shown)) <= SOFT_LIMIT), None)
+    return fitting or f"{body}; and {len(others)} more fields are refused{ending}"
 
 
 def several(fields: Sequence[str], rest: str, rule: str) -> str:

@@ -64,11 +64,6 @@ class Denied:
     warnings: tuple[str, ...] = ()
 
     @property
-    def message(self) -> str:
-        """The line for people."""
-        return self.violations[0].message
-
-    @property
     def rule(self) -> str:
         """The rule of the line for people."""
         return self.violations[0].rule

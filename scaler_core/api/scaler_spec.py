@@ -14,7 +14,7 @@ from scaler_core.api.quantity import Quantity
 MAX_REPLICAS: Final = 1024
 MAX_STEP: Final = 2**31 - 1  # the contract asks for nonnegative only; this is what every client can carry
 Count = Annotated[int, Field(ge=1, le=MAX_REPLICAS)]
-RoleName = Annotated[str, Field(min_length=1, max_length=63)]
+RoleName = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")]
 
 
 class Mode(StrEnum):
@@ -61,7 +61,7 @@ class RebalancePolicy(StrEnum):
 class TargetReference(Wire):
     """The deployment whose roles are scaled, in the scaler's namespace; it cannot be changed later."""
 
-    name: Annotated[str, Field(min_length=1, max_length=253)]
+    name: Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")]
     """Name of the ModelDeployment in this namespace."""
 
 

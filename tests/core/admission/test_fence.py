@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scaler_core.admission import fence
+from scaler_core.admission import fence, messages
 from scaler_core.admission.fence_rules import RULES
 from scaler_core.admission.verdict import Allowed, Denied, Lookup, NeedsLookup, Request, Undecided
 from tests.core.admission.fence_world import (
@@ -410,5 +410,5 @@ def test_names_of_253_characters_leave_the_remedy_whole() -> None:
     bound = {B: binding(name=name)}
     verdict = fence.judge(update(target(bound), target(bound, prefill=2, decode=2)), OPERATORS)
     assert isinstance(verdict, Denied)
-    assert len(verdict.message) <= 400
-    assert verdict.message.endswith("or set spec.suspend=true on the scaler first (bound-counts)")
+    assert len(messages.summary(verdict.violations)) <= 400
+    assert messages.summary(verdict.violations).endswith("or set spec.suspend=true on the scaler first (bound-counts)")

@@ -6,9 +6,10 @@ from typing import Any
 from scaler_core.api import crd
 
 ALLOWED = {
-    "type", "format", "enum", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "description",
-    "nullable", "properties", "required", "items", "additionalProperties", "anyOf", "x-kubernetes-int-or-string",
-    "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-preserve-unknown-fields",
+    "type", "format", "enum", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern",
+    "description", "nullable", "properties", "required", "items", "additionalProperties", "anyOf",
+    "x-kubernetes-int-or-string", "x-kubernetes-list-type", "x-kubernetes-list-map-keys",
+    "x-kubernetes-preserve-unknown-fields",
 }  # fmt: skip
 
 

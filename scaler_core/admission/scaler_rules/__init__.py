@@ -1,0 +1,1 @@
+"""The rules of a scaler's document, one module a subject."""

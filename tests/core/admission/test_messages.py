@@ -1,0 +1,81 @@
+"""What holds for every line that admission says, and for the registry as a whole."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scaler_core.admission import messages, registry
+from scaler_core.admission.verdict import Violation
+from tests.core.admission import test_fence, test_scaler
+
+FORBIDDEN = ("immutable", "map[", "409", "422", "\n")
+
+
+def lines() -> list[str]:
+    cases = [*test_fence.REFUSED, *test_scaler.REFUSED]
+    return [case.values[3] for case in cases]
+
+
+@pytest.mark.parametrize("line", lines())
+def test_a_message_is_one_short_printable_line_with_its_rule_at_the_end(line: str) -> None:
+    assert line.isascii()
+    assert line.isprintable()
+    assert len(line) <= messages.HARD_LIMIT
+    assert not any(word in line.lower() for word in FORBIDDEN)
+    found = re.search(r"\(([a-z-]+)\)\Z", line)
+    assert found
+    assert found[1] in registry.BY_ID
+    assert re.match(r"(spec|metadata)\b", line)
+    assert re.search(r"[;,] \S", line), "a remedy follows the reason"
+
+
+def test_most_messages_keep_the_soft_limit() -> None:
+    long = [line for line in lines() if len(line) > messages.SOFT_LIMIT]
+    assert len(long) <= len(lines()) // 10, long
+
+
+def test_identifiers_are_unique_words() -> None:
+    assert len(registry.BY_ID) == len(registry.RULES)
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.id) for rule in registry.RULES)
+
+
+def test_cause_and_remedy_are_sentences() -> None:
+    for rule in registry.RULES:
+        for text in (rule.cause, rule.remedy):
+            assert text[0].isalpha(), rule.id
+            assert text.endswith("."), rule.id
+            assert text.isascii(), rule.id
+
+
+WORDS = st.one_of(
+    st.text(max_size=300), st.sampled_from(["immutable", "a map[x", "a\nb", "\ud800", "", "x" * 300, "immutable field"])
+)
+
+
+@given(st.recursive(WORDS | st.none() | st.booleans() | st.integers() | st.floats(), st.lists))
+def test_any_value_is_described_in_a_few_plain_characters(value: Any) -> None:
+    text = messages.describe(value)
+    assert text.isascii()
+    assert text.isprintable()
+    assert 0 < len(text) <= 63
+    assert not any(word in text for word in FORBIDDEN if not word.isdigit())
+
+
+@given(WORDS)
+def test_our_own_words_are_made_plain(text: str) -> None:
+    plain = messages.plain(text)
+    assert plain.isascii()
+    assert plain.isprintable() or not plain
+    assert "immutable" not in plain.lower()
+
+
+@given(st.lists(st.from_regex(r"spec\.roles\[[a-z]{1,63}\]\.maxReplicas", fullmatch=True), min_size=1, max_size=30))
+def test_a_summary_stays_within_the_limit_and_keeps_the_remedy(fields: list[str]) -> None:
+    violations = [Violation(field=f, value="", rule="x", message=f"{f} refused: y; do z (x)") for f in fields]
+    line = messages.summary(violations)
+    assert len(line) <= messages.HARD_LIMIT
+    assert line.startswith(f"{fields[0]} refused: y; do z")
+    assert line.endswith("(x)")
