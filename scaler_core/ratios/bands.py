@@ -59,7 +59,11 @@ def pair_name(ratio: Ratio) -> str:
 
 
 def caps_of(ratios: Iterable[Ratio]) -> tuple[Cap, ...]:
-    """Every cap of the ratios, in spec order; a ratio with only a target has none."""
+    """Every cap of the ratios, in spec order; a ratio with only a target has none.
+
+    Quantities that are not positive are refused by a rule of their own; read here, such a min asks for nothing and such
+    a max allows nothing.
+    """
     return tuple(cap for ratio in ratios for cap in _caps(ratio))
 
 
@@ -70,9 +74,9 @@ def broken_caps(ratios: Iterable[Ratio], vector: Mapping[str, int]) -> tuple[Cap
 
 def _caps(ratio: Ratio) -> Iterator[Cap]:
     numerator, denominator = ratio.numerator_role, ratio.denominator_role
-    if ratio.min is not None:
+    if ratio.min is not None and ratio.min.value > 0:
         factor = 1 / (ratio.min.value * (1 - TOLERANCE))
         yield Cap(role=denominator, other=numerator, factor=factor, ratio=ratio, bound=Bound.MIN)
     if ratio.max is not None:
-        factor = ratio.max.value * (1 + TOLERANCE)
+        factor = max(TOLERANCE, ratio.max.value * (1 + TOLERANCE))
         yield Cap(role=numerator, other=denominator, factor=factor, ratio=ratio, bound=Bound.MAX)

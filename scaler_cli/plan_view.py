@@ -1,0 +1,88 @@
+"""A plan for people and for programs: which limit changed what was asked for."""
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from scaler_core.api.meta import ConditionStatus
+from scaler_core.api.reasons import ConditionType, Reason
+from scaler_core.model.plan import Plan, RolePlan, Stage, StageResult
+
+
+def document(plan: Plan) -> dict[str, Any]:
+    """The plan as JSON: `vector`, `roles` with every stage, `conditions`; names are stable."""
+    return {
+        "vector": dict(plan.vector),
+        "roles": {name: _role_document(role) for name, role in plan.roles.items()},
+        "conditions": [_blocked_document(plan)],
+    }
+
+
+def _role_document(role: RolePlan) -> dict[str, Any]:
+    stages = [
+        {"stage": stage.stage, "replicas": stage.replicas, "reason": stage.reason or "", "message": stage.message}
+        for stage in role.stages
+    ]
+    return {
+        "current": role.current,
+        "recommended": role.recommended,
+        "stages": stages,
+        "replicas": role.replicas,
+        "reason": role.reason,
+        "message": role.message,
+    }
+
+
+def _blocked_document(plan: Plan) -> dict[str, Any]:
+    blocked = plan.blocked
+    return {
+        "type": ConditionType.BLOCKED,
+        "status": ConditionStatus.FALSE if blocked is None else ConditionStatus.TRUE,
+        "reason": Reason.READY if blocked is None else blocked.reason,
+        "message": "nothing holds the plan" if blocked is None else blocked.message,
+    }
+
+
+def render(plan: Plan) -> RenderableType:
+    """A table with one row a role and one column a stage, the stage that changed a count marked, then the sentences."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("role")
+    for heading in ("now", "asked", *Stage, "result"):
+        table.add_column(heading, justify="right")
+    for role in plan.roles.values():
+        table.add_row(role.role, str(role.current), str(role.recommended), *_stage_cells(role), _result(role))
+    return Group(table, *_sentences(plan))
+
+
+def _stage_cells(role: RolePlan) -> list[Text]:
+    if not role.stages:
+        return [Text("-", style="dim") for _ in Stage]
+    return [_cell(stage) for stage in role.stages]
+
+
+def _cell(stage: StageResult) -> Text:
+    if stage.reason is None:
+        return Text(str(stage.replicas), style="dim")
+    return Text(f"*{stage.replicas}", style="bold yellow")
+
+
+def _result(role: RolePlan) -> Text:
+    change = role.replicas - role.current
+    if change == 0:
+        return Text(f"{role.replicas}", style="bold")
+    return Text(f"{role.replicas} ({change:+d})", style="bold green" if change > 0 else "bold cyan")
+
+
+def _sentences(plan: Plan) -> list[Text]:
+    changes = [
+        Text(f"* {role.role}, {stage.stage}: {stage.message} ({stage.reason})")
+        for role in plan.roles.values()
+        for stage in role.stages
+        if stage.reason is not None
+    ]
+    if plan.blocked is None:
+        return changes
+    blocked = Text(f"Blocked, {plan.blocked.reason}: {plan.blocked.message}", style="bold red")
+    return [*changes, blocked]
