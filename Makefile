@@ -40,5 +40,8 @@ fix: $(VENV)/.ready ## format, and write every generated file anew
 generate: $(VENV)/.ready ## write the generated files (CRD) anew
 	$(RUN) scaler_cli.main generate
 
+bench: $(VENV)/.ready ## every benchmark, as multiples of json.loads of 4 KiB in the same run
+	@for script in benchmarks/bench_*.py; do PYTHONPATH=. $(BIN)/python $$script || failed=1; done; test -z "$$failed"
+
 clean: ## remove what was set up here
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -5,7 +5,7 @@ from typing import Final
 
 from scaler_core.model.plan import Stage, StageResult
 from scaler_core.planning import bounds, guards, pacing, stabilization
-from scaler_core.planning.limits import Limit, RoleView, Rule, highest, lowest
+from scaler_core.planning.limits import Limit, RoleView, Rule, higher, highest, lower, lowest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,22 +51,15 @@ def constrain(view: RoleView) -> Constrained:
     """Run one role through the chain. Its current count must be within its bounds."""
     count = view.role.recommendation.replicas
     stages: list[StageResult] = []
-    ceilings: list[Limit] = []
-    floors: list[Limit] = []
+    ceiling, floor = bounds.maximum(view), bounds.minimum(view)
     for rules in CHAIN:
-        ceiling, floor = lowest(rules.ceilings, view), highest(rules.floors, view)
-        result = _limited(rules.stage, count, ceiling, floor)
+        most, fewest = lowest(rules.ceilings, view), highest(rules.floors, view)
+        result = _limited(rules.stage, count, most, fewest)
         stages.append(result)
         count = result.replicas
         if rules.binds:
-            ceilings.extend([ceiling] if ceiling else [])
-            floors.extend([floor] if floor else [])
-    return Constrained(
-        view=view,
-        stages=tuple(stages),
-        ceiling=min(ceilings, key=lambda limit: limit.replicas),
-        floor=max(floors, key=lambda limit: limit.replicas),
-    )
+            ceiling, floor = lower(ceiling, most) or ceiling, higher(floor, fewest) or floor
+    return Constrained(view=view, stages=tuple(stages), ceiling=ceiling, floor=floor)
 
 
 def _limited(stage: Stage, count: int, ceiling: Limit | None, floor: Limit | None) -> StageResult:

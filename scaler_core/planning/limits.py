@@ -35,11 +35,25 @@ Rule = Callable[[RoleView], Limit | None]
 
 def lowest(rules: Iterable[Rule], view: RoleView) -> Limit | None:
     """The tightest ceiling; of equal ones the first, so the order of a list is the order of explanations."""
-    limits = [limit for rule in rules if (limit := rule(view)) is not None]
-    return min(limits, key=lambda limit: limit.replicas, default=None)
+    tightest: Limit | None = None
+    for rule in rules:
+        tightest = lower(tightest, rule(view))
+    return tightest
 
 
 def highest(rules: Iterable[Rule], view: RoleView) -> Limit | None:
     """The tightest floor; of equal ones the first."""
-    limits = [limit for rule in rules if (limit := rule(view)) is not None]
-    return max(limits, key=lambda limit: limit.replicas, default=None)
+    tightest: Limit | None = None
+    for rule in rules:
+        tightest = higher(tightest, rule(view))
+    return tightest
+
+
+def lower(first: Limit | None, second: Limit | None) -> Limit | None:
+    """The tighter of two ceilings; the first where they are equal."""
+    return first if second is None or (first is not None and first.replicas <= second.replicas) else second
+
+
+def higher(first: Limit | None, second: Limit | None) -> Limit | None:
+    """The tighter of two floors; the first where they are equal."""
+    return first if second is None or (first is not None and first.replicas >= second.replicas) else second
