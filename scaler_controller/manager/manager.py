@@ -93,12 +93,13 @@ class Manager:
 
     async def _lead(self, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as leader:
-            workers = self.workers.start(leader)
             others: list[asyncio.Task[Any]] = [
                 leader.create_task(self.leadership.keep(), name="lease renewal"),
+                # Before the workers, so that keys which the caches have queued already do not get a second pass.
                 leader.create_task(self._resync(), name="resync"),
                 *(leader.create_task(work.run(), name=work.name) for work in self.background),
             ]
+            workers = self.workers.start(leader)
             await stop.wait()
             await self._drain(workers)
             for task in others:

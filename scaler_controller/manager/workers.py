@@ -71,7 +71,7 @@ class Workers:
         self.metrics.passes.labels(result="error").inc()
         self.metrics.retries.inc()
         self.queue.add_after(key, delay)
-        where = {"namespace": key.namespace, "name": key.name, "retry_seconds": round(delay, 3)}
+        where = {"scaler": str(key), "retry_seconds": round(delay, 3)}
         if isinstance(error, errors.KubeError):
             _log.warning("Pass failed", extra=where | {"error": str(error)})
         else:
