@@ -2,7 +2,7 @@
 
 import typer
 
-from scaler_cli import generate, plan
+from scaler_cli import demo, generate, plan
 
 app = typer.Typer(
     name="mds",
@@ -11,6 +11,7 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
 )
+app.command("demo")(demo.demo)
 app.command("plan")(plan.plan)
 app.command("generate", hidden=True)(generate.generate)
 

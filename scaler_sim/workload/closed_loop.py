@@ -69,6 +69,7 @@ class ClosedLoop:
         self._shape = shape
         self._identities = itertools.count(1)
         self._position = -1
+        self._phase_started_at = fleet.timeline.now
         self._in_flight = 0
         self._timer: Timer | None = None
         fleet.attach(self)
@@ -77,6 +78,11 @@ class ClosedLoop:
     def phase(self) -> Phase | None:
         """The phase that is running; None before the start and after the end."""
         return self._phases[self._position] if 0 <= self._position < len(self._phases) else None
+
+    @property
+    def phase_started_at(self) -> float:
+        """When the phase began, in seconds on the timeline."""
+        return self._phase_started_at
 
     def start(self) -> None:
         """Begin the first phase."""
@@ -113,6 +119,7 @@ class ClosedLoop:
 
     def _next_phase(self, at: float) -> None:
         self._position += 1
+        self._phase_started_at = at
         phase = self.phase
         if phase is None:
             return
