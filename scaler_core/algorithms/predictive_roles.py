@@ -10,7 +10,7 @@ from scaler_core.algorithms.kalman import Noise
 from scaler_core.algorithms.memory import RoleMemory
 from scaler_core.algorithms.token_roles import MAX_COVERED_INTERVALS, Moment, TokenAnswer
 from scaler_core.algorithms.token_throughput import WindowAverages
-from scaler_core.algorithms.tracker import Tracker, forecast, observe
+from scaler_core.algorithms.tracker import Tracker, forecast, observe, without_trend
 from scaler_core.api.scaler_spec import Predictive
 from scaler_core.model.counts import RoleCounts
 from scaler_core.model.reading import RoleReading
@@ -23,6 +23,10 @@ def answer(
     """The recommendation under `Predictive`, and what is remembered."""
     token = token_roles.recommend(reading, counts, spec.token_throughput, memory, moment)
     tracker = follow(memory.tracker, reading, spec, interval_seconds=moment.interval_seconds)
+    if token.latency.needs_growth:
+        # A saturated role serves what it can: the trend of its served tokens is that of its capacity, not of demand,
+        # and following it would add replicas because replicas were added.
+        tracker = without_trend(tracker)
     remembered = replace(memory, history=token.history, tracker=tracker)
     if token.averages is None or token.capacity is None:
         return token.recommendation, remembered

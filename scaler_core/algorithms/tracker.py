@@ -66,6 +66,11 @@ def observe(tracker: Tracker, demand: float, *, at: float, interval_seconds: flo
     )
 
 
+def without_trend(tracker: Tracker) -> Tracker:
+    """The tracker with no trend believed: it has to be seen anew."""
+    return replace(tracker, trend=0.0, trend_since=None)
+
+
 def forecast(tracker: Tracker, *, horizon_seconds: float, interval_seconds: float) -> Forecast | None:
     """`max(0, level + trend x reach)`; None before the first observation.
 
