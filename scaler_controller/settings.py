@@ -39,7 +39,7 @@ class Settings(BaseSettings):
     api_group: str = scaler.GROUP
     """Group of both kinds."""
     scaler_version: str = scaler.VERSION
-    """Version of ModelDeploymentScaler to use."""
+    """Version of ModelDeploymentScaler to use; another served one is taken where this is not."""
     target_version: str = scaler.VERSION
     """Version of ModelDeployment to use; v1alpha1 where v1 is an aggregated API."""
     workers: Annotated[int, Field(ge=1, le=64)] = 4

@@ -59,9 +59,9 @@ def _segment(text: str, what: str) -> str:
     return quote(text, safe="")
 
 
-def scalers(version: str = DEFAULT_VERSION) -> Resource:
+def scalers(version: str = DEFAULT_VERSION, group: str = SCALER_GROUP) -> Resource:
     """Scalers, in the version found by discovery."""
-    return Resource(group=SCALER_GROUP, version=version, plural="modeldeploymentscalers", kind="ModelDeploymentScaler")
+    return Resource(group=group, version=version, plural="modeldeploymentscalers", kind="ModelDeploymentScaler")
 
 
 def deployments(version: str = DEFAULT_VERSION, group: str = SCALER_GROUP) -> Resource:

@@ -54,6 +54,11 @@ class Leadership:
         """Who leads as far as was seen; empty when nobody does."""
         return self._elector.seen.holder if self._elector.seen else ""
 
+    @property
+    def had_predecessor(self) -> bool:
+        """Whether anybody, an earlier life of ours included, led before we did."""
+        return self._elector.seen is not None and self._elector.seen.transitions > 0
+
     def write_deadline(self, seconds: float) -> float:
         """The moment by which a write must have been answered: after so many real seconds, or when we stop leading."""
         return min(self._clock.monotonic() + seconds, self.valid_until)

@@ -41,7 +41,6 @@ class SampleStreams:
         clock: intervals are in its seconds.
         look_up: the target and its Pods from the caches; None when it is gone.
         on_sample: called after each pass with the target's key.
-        sampled_until: clock seconds until which a previous leader may have sampled; None if there was none.
     """
 
     def __init__(
@@ -51,13 +50,12 @@ class SampleStreams:
         clock: Clock,
         look_up: Callable[[ObjectKey], Subject | None],
         on_sample: Callable[[ObjectKey, TargetScrape], None],
-        sampled_until: float | None = None,
     ) -> None:
         self._sampler = sampler
         self._clock = clock
         self._look_up = look_up
         self._on_sample = on_sample
-        self._sampled_until = sampled_until
+        self._sampled_until: float | None = None
         self._streams: dict[str, Stream] = {}
         self._newest: dict[str, TargetScrape] = {}
         self._in_flight: set[str] = set()
@@ -83,6 +81,13 @@ class SampleStreams:
     def newest(self, target_uid: str) -> TargetScrape | None:
         """The newest sample of the target; None before the first."""
         return self._newest.get(target_uid)
+
+    def assume_sampled(self, now: float) -> None:
+        """A previous leader may have sampled until now, in clock seconds: wait a whole interval after it."""
+        self._sampled_until = now
+        for uid, stream in self._streams.items():
+            if stream.sampled_at is None:
+                self._streams[uid] = replace(stream, sampled_at=now)
 
     async def run(self) -> NoReturn:
         """Sample until cancelled; passes in flight are cancelled with it."""

@@ -29,7 +29,7 @@ class Metrics:
         self.ttft: Final = Gauge("mds_ttft_p95_seconds", "Time to first token, p95.", ROLE, registry=r)
         self.itl: Final = Gauge("mds_itl_p95_seconds", "Inter-token latency, p95.", ROLE, registry=r)
         self.condition: Final = Gauge(
-            "mds_condition", "1 where the condition has this status.", (*SCALER, "type", "status", "reason"), registry=r
+            "mds_condition", "1 True, 0 False, -1 Unknown.", (*SCALER, "type", "reason"), registry=r
         )
         self.decisions: Final = Counter("mds_decisions", "Vectors written, by cause.", (*SCALER, "cause"), registry=r)
         self.commit_outcomes: Final = Counter(

@@ -77,6 +77,26 @@ class Replicas:
         """Whether neither a Pod nor a Workload of this replica is left."""
         return not self.pods.get(replica) and self.workload(replica) is None
 
+    def admitted_at(self, replica: Replica) -> float | None:
+        """When the replica was admitted by its Workload, or its last Pod was scheduled; None while it waits."""
+        if self.workloads is not None:
+            workload = self.workload(replica)
+            if workload is None or not workload.is_admitted:
+                return None
+            return next((c.last_transition_time for c in workload.status.conditions if c.type == "Admitted"), None)
+        scheduled = [
+            condition.last_transition_time
+            for pod in self.pods.get(replica, ())
+            for condition in pod.status.conditions
+            if condition.type == "PodScheduled" and condition.status == "True"
+        ]
+        return max((moment for moment in scheduled if moment is not None), default=None)
+
+    def engine_restarts(self, replica: Replica) -> int:
+        """Restarts of the replica's engines since its Pods exist."""
+        engines = (pod.engine for pod in self.pods.get(replica, ()))
+        return sum(engine.restart_count for engine in engines if engine is not None)
+
     def uids(self, replicas: Iterable[Replica]) -> dict[str, str]:
         """UIDs of the Workloads that exist for these replicas, by name."""
         found = (self.workload(replica) for replica in replicas)

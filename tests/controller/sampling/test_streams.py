@@ -62,8 +62,9 @@ async def running(engines: Engines | None = None, sampled_until: float | None = 
         clock=clock,
         look_up=lambda _: subject[0],
         on_sample=lambda key, _: told.append(key),
-        sampled_until=sampled_until,
     )
+    if sampled_until is not None:
+        streams.assume_sampled(sampled_until)
     task = asyncio.create_task(streams.run(), name="streams")
     try:
         yield Watched(streams, engines, told, subject)

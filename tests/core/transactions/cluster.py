@@ -22,7 +22,6 @@ from scaler_core.model.action import (
     Bind,
     Committed,
     CommitVector,
-    Conflicted,
     Note,
     Outcome,
     Refused,
@@ -327,7 +326,9 @@ class Cluster:
         self.pods.add(replica)
         self.workloads[replica] = {
             "metadata": {
-                "name": workload_name(NAMESPACE, NAME, *replica), "namespace": NAMESPACE, "uid": f"workload-{self.uids}",
+                "name": workload_name(NAMESPACE, NAME, *replica),
+                "namespace": NAMESPACE,
+                "uid": f"workload-{self.uids}",
             },
             "status": {"conditions": [{"type": "Admitted", "status": "True" if admitted else "False"}]},
         }  # fmt: skip
