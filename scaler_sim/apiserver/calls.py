@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scaler_sim.apiserver.errors import Document, bad_request
+from scaler_sim.apiserver.errors import Document, StatusError
 from scaler_sim.apiserver.resources import Resource
 from scaler_sim.apiserver.storage import Key
 
@@ -63,7 +63,8 @@ class Call:
         """
         value = self.query.get("dryRun", "")
         if value not in ("", "All"):
-            raise bad_request(f'dryRun: Unsupported value: "{value}": supported values: "All"')
+            message = f'dryRun: Unsupported value: "{value}": supported values: "All"'
+            raise StatusError(422, "Invalid", message)
         return value == "All"
 
     @property

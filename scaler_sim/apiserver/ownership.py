@@ -79,8 +79,10 @@ def _entry(manager: Manager, ownership: Ownership) -> Document:
 
 def after_update(old: Document | None, new: Document, schema: Schema, manager: Manager, now: str) -> Document:
     """The new document with ownership moved by a create, a replacement or a patch: the writer owns what it changed."""
-    reset = old is not None and new["metadata"].get("managedFields") in ([], [{}])
-    before = {} if old is None or reset else read(old)
+    is_reset = new["metadata"].get("managedFields") in ([], [{}])
+    before = {} if old is None or is_reset else read(old)
+    if old is not None and not before:
+        return write(new, {})  # ownership is forgotten until somebody applies
     changed = typed.compare(_bare(old) if old else {}, _bare(new), schema)
     taken = (changed.added | changed.modified) - _STRIPPED
     owners = _without(before, taken | changed.removed, keep=manager)
@@ -119,7 +121,7 @@ def apply(
     Raises:
         StatusError: 409 with one cause for each field that another manager owns with another value.
     """
-    owners = read(live) if live else {}
+    owners = _before_apply(live, schema, manager, now) if live else {}
     last = owners.get(manager)
     base = _bare(live) if live else {}
     mine = typed.field_set(_bare(config), schema) - _STRIPPED
@@ -142,6 +144,13 @@ def apply(
         "metadata": {**system, **merged.get("metadata", {})},
     }
     return write(whole, {holder: held for holder, held in kept.items() if held.fields})
+
+
+def _before_apply(live: Document, schema: Schema, manager: Manager, now: str) -> Owners:
+    """The recorded owners; where none are recorded, one that stands for everybody before the first apply."""
+    fields = typed.field_set(_bare(live), schema) - _STRIPPED
+    unknown = Manager("before-first-apply", "Update", manager.api_version)
+    return read(live) or {unknown: Ownership(fields=fields, time=now)}
 
 
 def _give_up(merged: Document, last: Ownership | None, mine: FieldSet, others: Owners, schema: Schema) -> Document:
