@@ -23,7 +23,13 @@ demo: $(VENV)/.ready ## the product at work on an embedded cluster, under three 
 
 test: $(VENV)/.ready ## lint, types, architecture and the test suite, under five minutes on two cores
 	@$(MAKE) --no-print-directory check
-	$(RUN) pytest -n 2 -m "not long" tests
+	$(RUN) pytest -n 2 -m "not long and not e2e" tests
+
+e2e: $(VENV)/.ready ## the product on a real control plane: KUBEBUILDER_ASSETS=DIR, or KUBECONFIG and MDS_E2E_USE_CLUSTER=1
+	@test -n "$$KUBEBUILDER_ASSETS" || test "$$MDS_E2E_USE_CLUSTER" = 1 || { \
+	  echo "make e2e needs a control plane: set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver (setup-envtest"; \
+	  echo "makes one), or KUBECONFIG together with MDS_E2E_USE_CLUSTER=1 to run on an existing cluster."; exit 2; } >&2
+	$(RUN) pytest e2e tests/conformance
 
 check: $(VENV)/.ready ## format, lint, import floors, types, generated files
 	$(BIN)/ruff format --check .

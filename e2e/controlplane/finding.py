@@ -37,7 +37,7 @@ def require_control_plane() -> Endpoint:
 def local_assets() -> Path:
     """The folder of binaries, for tests that start a control plane of their own; skips or fails like the above."""
     try:
-        return _assets()
+        return usable_assets()
     except NoControlPlaneError as error:
         if os.environ.get("CI", "").lower() == "true":
             pytest.fail(str(error), pytrace=False)
@@ -48,12 +48,13 @@ def local_assets() -> Path:
 def _session_plane() -> Endpoint:
     if os.environ.get("MDS_E2E_USE_CLUSTER") == "1":
         return _existing()
-    plane = LocalControlPlane(_assets())
+    plane = LocalControlPlane(usable_assets())
     plane.start()  # stopped at exit
     return plane.endpoint
 
 
-def _assets() -> Path:
+def usable_assets() -> Path:
+    """The folder that `KUBEBUILDER_ASSETS` names; raises NoControlPlaneError."""
     folder = os.environ.get("KUBEBUILDER_ASSETS")
     if not folder:
         raise NoControlPlaneError(WHAT_TO_DO)

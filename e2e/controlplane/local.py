@@ -107,6 +107,12 @@ class LocalControlPlane:
         """Where etcd listens for clients, plain HTTP."""
         return f"http://127.0.0.1:{self._etcd_port}"
 
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The processes that run."""
+        processes = [self._etcd, self._api_server, *([self._manager] if self._manager else [])]
+        return tuple(process.pid for process in processes if process.pid is not None)
+
     def token(self, user: str) -> str:
         """The bearer token of a user."""
         return self._users[user].token
