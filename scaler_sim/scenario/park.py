@@ -9,7 +9,7 @@ from scaler_core.api.meta import ObjectKey
 from scaler_core.model.scrape import Engine
 from scaler_sim.engines.fleet import Fleet
 from scaler_sim.engines.host import TICK_SECONDS, EngineHost
-from scaler_sim.engines.profile import EngineProfile
+from scaler_sim.engines.profile import PROFILES, EngineProfile
 from scaler_sim.engines.timeline import Timeline
 
 MODEL_NAME = "Qwen/Qwen3-8B"
@@ -21,16 +21,18 @@ class EnginePark:
 
     now: Callable[[], float]
     """Unix seconds of the clock."""
-    profile: EngineProfile
+    profile: EngineProfile | None = None
+    """Of every engine; the benchmark's for each when None."""
     seed: int
     _hosts: dict[ObjectKey, EngineHost] = field(default_factory=dict)
 
     def of(self, target: ObjectKey, engine: str) -> EngineHost:
         """The machines of a target; made with the engine of the first question."""
         if target not in self._hosts:
+            spoken = next(known for known in Engine if known.value.lower() == engine.lower())
             fleet = Fleet(
-                engine=next(known for known in Engine if known.value.lower() == engine.lower()),
-                profile=self.profile,
+                engine=spoken,
+                profile=self.profile or PROFILES[spoken],
                 timeline=Timeline(),
                 random=Random(f"{self.seed}/{target}"),
             )

@@ -36,7 +36,8 @@ class ScenarioSettings:
     """Folder for the logs of the product's processes."""
     clock: SteadyClock = field(default_factory=SteadyClock)
     operator: OperatorSettings = field(default_factory=OperatorSettings)
-    profile: EngineProfile = field(default_factory=EngineProfile)
+    profile: EngineProfile | None = None
+    """Of every engine; the benchmark's for each when None."""
     seed: int = 1
     controller_flags: tuple[str, ...] = ()
     webhook_flags: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ import pytest
 from scaler_core.api.deployment import RoleKind
 from scaler_core.model.scrape import Engine
 from scaler_sim.engines.fleet import Fleet, ReplicaKey
-from scaler_sim.engines.profile import EngineProfile
+from scaler_sim.engines.profile import PROFILES, EngineProfile
 from scaler_sim.engines.timeline import Timeline
 
 MakeFleet = Callable[..., Fleet]
@@ -22,7 +22,7 @@ def make_fleet() -> MakeFleet:
         engine: Engine = Engine.VLLM,
         profile: EngineProfile | None = None,
     ) -> Fleet:
-        fleet = Fleet(engine=engine, profile=profile or EngineProfile(), timeline=Timeline(), random=Random(1))
+        fleet = Fleet(engine=engine, profile=profile or PROFILES[engine], timeline=Timeline(), random=Random(1))
         for ordinal in range(replicas):
             for kind in kinds:
                 key = ReplicaKey(kind.value.lower(), ordinal)

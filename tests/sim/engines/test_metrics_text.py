@@ -103,7 +103,7 @@ def test_sglang_prefill_half_has_effective_tokens_and_no_latency(make_fleet):
 
 
 def test_sglang_decode_half_counts_at_completion_and_has_the_queues_of_a_pair(make_fleet):
-    fleet = busy(make_fleet, Engine.SGLANG, *PAIR, until=1.2)
+    fleet = busy(make_fleet, Engine.SGLANG, *PAIR, until=1.0)
     read = samples(text_of(fleet, "decode"))
     replica = fleet.replica(ReplicaKey("decode", 0))
     finished = replica.readings.finished_requests
@@ -118,7 +118,7 @@ def test_sglang_decode_half_counts_at_completion_and_has_the_queues_of_a_pair(ma
     assert read["sglang:prefill_effective_tokens_total", "input"].value == 0
     first = [float(le) for name, le in read if name == "sglang:time_to_first_token_seconds_bucket"]
     assert first == [*TTFT_BOUNDS[Engine.SGLANG], math.inf]
-    assert read["sglang:time_to_first_token_seconds_sum", None].value > 0.25, "from the moment the router sent it"
+    assert read["sglang:time_to_first_token_seconds_sum", None].value > 0.15, "from the moment the router sent it"
 
 
 def test_sglang_latency_appears_with_its_first_observation(make_fleet):
