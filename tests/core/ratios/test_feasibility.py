@@ -180,3 +180,18 @@ def test_a_long_cycle_is_told_in_one_line() -> None:
     assert isinstance(result, Infeasible)
     assert len(result.pairs) == 10
     assert len(result.message) <= 400
+
+
+@pytest.mark.parametrize(
+    ("band", "feasible"),
+    [
+        pytest.param(ratio("p", "d", low=0), True, id="a min of zero asks for nothing"),
+        pytest.param(ratio("p", "d", high=0), False, id="a max of zero allows nothing"),
+        pytest.param(ratio("p", "d", high=-1), False, id="a negative max allows nothing"),
+        pytest.param(ratio("p", "x", 5, 5), True, id="a role without bounds is another rule's"),
+        pytest.param(ratio("p", "p", high=0.5), False, id="half of itself"),
+    ],
+)
+def test_what_other_rules_refuse_is_still_decided(band: Ratio, feasible: bool) -> None:
+    result = check({"p": (1, 4), "d": (1, 4)}, [band])
+    assert isinstance(result, Feasible) is feasible
