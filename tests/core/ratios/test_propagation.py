@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scaler_core.api.scaler_spec import Ratio
+from scaler_core.ratios.bands import broken_caps
 from scaler_core.ratios.propagation import Lattice, floor_fraction
 from tests.core.planning import brute_force
 from tests.core.planning.planning_builders import ratio
@@ -32,6 +33,32 @@ def test_both_ends_are_what_a_look_at_every_vector_finds(spec: list[Ratio], low:
     greatest, least = lattice.greatest(low, high), lattice.least(low, high)
     assert greatest == (list(brute_force.join(every)) if every else None)
     assert least == (list(brute_force.meet(every)) if every else None)
+
+
+def lowered_one_by_one(spec: list[Ratio], upper: list[int]) -> list[int]:
+    """The greatest vector as the definition has it: lower whatever breaks a band by one, until nothing does."""
+    counts = dict(zip(NAMES, upper, strict=True))
+    while broken := broken_caps(spec, counts):
+        counts[broken[0].role] -= 1
+        if counts[broken[0].role] == 0:
+            return [0] * len(NAMES)
+    return list(counts.values())
+
+
+@settings(max_examples=40)
+@given(
+    st.permutations(NAMES),
+    st.integers(0, 3),
+    st.sampled_from([(0.97, 0.97), (1.03, 1.03), (0.9, 0.9005), (0.95, 0.9501), (1.04, 1.0401)]),
+    st.lists(st.integers(60, 250), min_size=4, max_size=4),
+)
+def test_long_ways_round_a_cycle_end_where_single_steps_end(
+    order: list[str], plain: int, narrow: tuple[float, float], upper: list[int]
+) -> None:
+    spec = [ratio(order[0], order[1], *narrow)]
+    spec += [ratio(order[i], order[i + 1], "0.9999", "1.0001") for i in range(1, 1 + min(plain, 2))]
+    slow = lowered_one_by_one(spec, upper)
+    assert (Lattice.of(NAMES, spec).greatest([1] * 4, upper) or [0] * 4) == slow
 
 
 @given(st.fractions(min_value=0, max_value=2000))
