@@ -121,7 +121,12 @@ def _end(projection: Projection, cap: Cap, other: str, vector: dict[str, int]) -
 
 
 def _partner(projection: Projection, position: int) -> str:
-    name = projection.members[position].view.role.name
-    if projection.counts[position] >= projection.current[position]:
-        return f"{_band_names(projection)} keeps {name} at {projection.counts[position]} beside its partners"
-    return f"{_band_names(projection)} takes {name} down to {projection.counts[position]} with its partners"
+    """What holds a count where no cap alone does: the component's direction, or several caps together."""
+    name, count = projection.members[position].view.role.name, projection.counts[position]
+    names = [member.view.role.name for member in projection.members]
+    steps = zip(names, projection.counts, projection.current, strict=True)
+    growing = [role for role, after, now in steps if after > now]
+    if growing and count == projection.current[position]:
+        verb = "grows" if len(growing) == 1 else "grow"
+        return f"ratios connect {name} to {' and '.join(growing)}, which {verb}, so it does not shrink in this pass"
+    return f"{_band_names(projection)} together allow {name} no count nearer than {count} here"

@@ -63,6 +63,15 @@ def test_a_window_agrees_with_all_that_was_recommended(interval: int, counts: li
     assert max(inside) <= (history.highest(window) or 0) <= max(slack)
 
 
+@pytest.mark.parametrize("peak", [20, 21], ids=["earlier of a pair", "later of a pair"])
+def test_a_peak_survives_that_its_sample_is_merged(peak: int) -> None:
+    history = recorded([(5.0 * number, 9 if number == peak else 1) for number in range(300)], interval=5)
+    age = 5.0 * (299 - peak)
+    assert len(history.times) < 300
+    assert history.highest(age) == 9
+    assert history.highest(age - 10) == 1
+
+
 def test_256_samples_span_half_an_hour_at_five_seconds() -> None:
     history = recorded([(5.0 * number, 1 + number % 3) for number in range(2000)], interval=5)
     assert len(history.times) <= MAX_SAMPLES

@@ -223,6 +223,13 @@ def test_every_stage_is_kept_with_its_sentence() -> None:
     assert result.roles["decode"].reason is RoleReason.RATIO_BOUNDED
 
 
+def test_a_role_that_only_the_direction_holds_is_told_so() -> None:
+    rows = [role("prefill", 2, 5), role("decode", 5, 2)]
+    decode = plan(given(rows, [ratio("prefill", "decode", 0.25, 4)], DEFAULTS)).roles["decode"]
+    words = "ratios connect decode to prefill, which grows, so it does not shrink in this pass"
+    assert (decode.replicas, decode.reason, decode.message) == (5, RoleReason.RATIO_BOUNDED, words)
+
+
 @pytest.mark.parametrize(
     ("rows", "bands", "reason", "words"),
     [
