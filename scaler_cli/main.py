@@ -2,7 +2,7 @@
 
 import typer
 
-from scaler_cli import demo, generate, plan
+from scaler_cli import demo, generate, plan, probe
 
 app = typer.Typer(
     name="mds",
@@ -13,6 +13,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("plan")(plan.plan)
+app.command("probe")(probe.probe)
 app.command("generate", hidden=True)(generate.generate)
 
 

@@ -18,7 +18,7 @@ _LABEL: Final = re.compile(rf"[ \t]*(?:({_NAME})|{_TEXT})[ \t]*=[ \t]*{_TEXT}[ \
 _CLOSE: Final = re.compile(r"[ \t]*}")
 _NUMBERS: Final = re.compile(r"[ \t]*([^ \t]+)(?:[ \t]+([^ \t#]+))?[ \t]*(?:[ \t]#.*)?")
 _ESCAPE: Final = re.compile(r'\\([\\n"])')
-_PLAIN: Final = re.compile(rf"({_NAME})[ \t]*(\{{)?")
+_PLAIN: Final = re.compile(rf"({_NAME})(?:[ \t]*(\{{)|(?=[ \t])|$)")
 _QUOTED: Final = re.compile(rf"{{[ \t]*{_TEXT}[ \t]*([,}}])")
 _MAX_QUOTE: Final = 120  # a whole bucket line fits in a message; an accidental megabyte does not
 _MAX_CACHED: Final = 512  # characters; bounds the memory of the cache below to a few MiB

@@ -58,7 +58,18 @@ def read_roles(
     Returns:
         One reading for each role in the target's order, and the windows to keep.
     """
-    needs = Requirements.of(spec)
+    return read_needed(scrape, target, pods, Requirements.of(spec), memory, now)
+
+
+def read_needed(
+    scrape: TargetScrape | None,
+    target: ModelDeployment,
+    pods: Iterable[Pod],
+    needs: Requirements,
+    memory: SignalMemory,
+    now: float,
+) -> tuple[tuple[RoleReading, ...], SignalMemory]:
+    """As `read_roles`, for requirements that are not those of a scaler."""
     own = target_pods(target, pods)
     if (
         scrape is not None
@@ -68,7 +79,7 @@ def read_roles(
         memory = consume(memory, scrape, needs)
     memory = forget_gone(memory, own)
     views = [_view(target, role, own, memory, needs, now) for role in target.spec.roles]
-    return tuple(_lend_ttft(reading, view, views) for view in views for reading in [_reading(view)]), memory
+    return tuple(_lend_ttft(_reading(view), view, views) for view in views), memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
