@@ -23,6 +23,9 @@ SILENCE_SECONDS: Final = 150.0
 LONGEST_STEP_SECONDS: Final = 600.0
 """Longer than any step can take with all its timeouts: an informer that shows no sign of life for so long is stuck."""
 
+PAGE_SIZE: Final = 250
+"""Objects of a page: to decode that many Pods blocks the loop for a few hundredths of a second."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -123,10 +126,14 @@ class Informer(Generic[T]):
 
     async def _list(self) -> None:
         self.restarts += 1
-        listing = await self.client.list_all(
-            self.resource, namespace=self.subject.namespace, labels=self.subject.labels
-        )
-        self._tell(self._reflector.on_listed(listing.items, listing.resource_version))
+        version = ""
+        objects: list[reflector.Read[T]] = []
+        async for page in self.client.pages(
+            self.resource, namespace=self.subject.namespace, labels=self.subject.labels, limit=PAGE_SIZE
+        ):
+            objects += map(self._reflector.read, page.items)
+            version = page.resource_version
+        self._tell(self._reflector.on_listed(objects, version))
         self._settled.set()
 
     async def _watch(self, version: str) -> None:

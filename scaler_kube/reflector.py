@@ -12,7 +12,7 @@
 The library's own watch is not used: it repeats a 410 with the same version (style.md 6.4).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final, Generic, TypeVar
@@ -110,6 +110,10 @@ class Undecodable:
     why: str
 
 
+Read = tuple[ObjectKey, Entry[T] | Undecodable]
+"""What became of a document."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class News(Generic[T]):
     """What handlers are told."""
@@ -141,15 +145,14 @@ class Reflector(Generic[T]):
             case Unserved(asked=asked):
                 return Discover(after_seconds=REDISCOVERY_SECONDS * (1 - jitter / 2) if asked else 0.0)
 
-    def on_listed(self, documents: tuple[dict[str, Any], ...], resource_version: str) -> News[T]:
-        """Take a whole list.
+    def on_listed(self, objects: Iterable[Read[T]], resource_version: str) -> News[T]:
+        """Take a whole list, each object already `read`, so that no more than a page of documents is held.
 
         The count of failures stays, since a list followed by a failing watch is no progress.
         """
         entries: dict[ObjectKey, Entry[T]] = {}
         unread: list[Undecodable] = []
-        for document in documents:
-            key, read = self._read(document)
+        for key, read in objects:
             if isinstance(read, Undecodable):
                 unread.append(read)
             else:
@@ -166,7 +169,7 @@ class Reflector(Generic[T]):
         if event.type is EventType.BOOKMARK:
             self.store.advance(version)
             return News()
-        key, read = self._read(event.document)
+        key, read = self.read(event.document)
         if event.type is EventType.DELETED:
             return self._removed(key, version)
         if isinstance(read, Undecodable):
@@ -208,7 +211,8 @@ class Reflector(Generic[T]):
         change = self.store.remove(key, version)
         return News(changes=() if change is None else (change,))
 
-    def _read(self, document: dict[str, Any]) -> tuple[ObjectKey, Entry[T] | Undecodable]:
+    def read(self, document: dict[str, Any]) -> Read[T]:
+        """Read one document of a list or an event."""
         metadata = document.get("metadata") or {}
         key = ObjectKey(str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
         try:

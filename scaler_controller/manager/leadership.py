@@ -118,8 +118,9 @@ class Leadership:
             self._elector = self._elector.wrote(read_lease(answer), self._clock.monotonic())
 
     async def _failed(self, error: errors.KubeError) -> None:
+        # A conflict may be with ourselves: aiohttp repeats a PUT once when a connection that it used before was closed.
         is_unknown = isinstance(error, errors.UnavailableError) and error.may_have_happened
-        if not is_unknown:
+        if not is_unknown and not isinstance(error, errors.ConflictError):
             self._elector = self._elector.refused()
         _log.log(self._level(error), "Lease was not written", extra={"error": str(error)})
         is_vanished = isinstance(error, errors.NotFoundError) and self._elector.is_holder

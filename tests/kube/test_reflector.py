@@ -41,7 +41,7 @@ def event(kind: EventType, source: dict[str, Any]) -> WatchEvent:
 def test_a_list_comes_first_and_the_watch_follows_from_it() -> None:
     it = reflector()
     assert it.next_step(0) == List(after_seconds=0)
-    news = it.on_listed((document("a", 3, 7),), "5")
+    news = it.on_listed([it.read(document("a", 3, 7))], "5")
     assert news.changes == (Change(key=A, old=None, new=7),)
     assert it.next_step(0) == Watch(after_seconds=0, resource_version="5")
 
@@ -105,7 +105,7 @@ def test_waits_are_capped_and_jittered() -> None:
 
 def test_an_unserved_kind_is_looked_for_and_its_objects_are_kept() -> None:
     it = reflector()
-    it.on_listed((document("a", 3, 7),), "5")
+    it.on_listed([it.read(document("a", 3, 7))], "5")
     it.on_failure(Failure.UNSERVED)
     assert it.next_step(0) == Discover(after_seconds=0)
     it.on_discovered(count=0)
@@ -119,7 +119,7 @@ def test_an_unserved_kind_is_looked_for_and_its_objects_are_kept() -> None:
 
 def test_an_object_that_cannot_be_read_is_reported_and_leaves_the_store() -> None:
     it = reflector()
-    it.on_listed((document("a", 3, 7),), "5")
+    it.on_listed([it.read(document("a", 3, 7))], "5")
     news = it.on_event(event(EventType.MODIFIED, document("a", 6, "junk")))
     assert news.undecodable == (Undecodable(key=A, why="value: junk is no number"),)
     assert news.changes == (Change(key=A, old=7, new=None),)
@@ -129,7 +129,7 @@ def test_an_object_that_cannot_be_read_is_reported_and_leaves_the_store() -> Non
 
 def test_a_list_with_an_object_that_cannot_be_read_still_gives_the_others() -> None:
     it = reflector()
-    news = it.on_listed((document("a", 3, "junk"), document("b", 4, 1)), "5")
+    news = it.on_listed(map(it.read, (document("a", 3, "junk"), document("b", 4, 1))), "5")
     assert [it.key.name for it in news.undecodable] == ["a"]
     assert it.store.values() == (1,)
 
@@ -182,7 +182,8 @@ class MirrorMachine(RuleBasedStateMachine):
     def step(self, events: int) -> None:
         match self.reflector.next_step(0):
             case List():
-                items = tuple(document(name, at, value) for name, (value, at) in self.objects.items())
+                documents = [document(name, at, value) for name, (value, at) in self.objects.items()]
+                items = map(self.reflector.read, documents)
                 self._hear(self.reflector.on_listed(items, str(self.version)).changes)
             case Watch(resource_version=version):
                 self.watch(int(version), events)
