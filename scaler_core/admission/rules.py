@@ -12,6 +12,7 @@ class Subject(StrEnum):
 
     SCALER = "ModelDeploymentScaler"
     TARGET = "ModelDeployment"
+    REQUEST = "any"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

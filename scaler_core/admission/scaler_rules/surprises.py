@@ -9,12 +9,11 @@ from scaler_core.admission.scaler_rules.algorithm import token_blocks
 from scaler_core.admission.scaler_rules.subject import Judged
 from scaler_core.admission.scaler_rules.vectors import ratio_path
 from scaler_core.api import scaler
-from scaler_core.api.scaler_spec import Ratio, ScaleDown, ScalerSpec, ScaleUp, StepPolicy, StepType
+from scaler_core.ratios import mobility
 from scaler_core.ratios.bands import broken_caps
 
 ANSWERING_LIMIT: Final = 64
 FAST_INTERVAL: Final = 10
-_SHRINK_STEP: Final = 1  # replicas of one role and pass without a step policy
 
 
 def warnings(judged: Judged) -> tuple[str, ...]:
@@ -68,18 +67,11 @@ def zero_steps(judged: Judged) -> Iterator[str]:
 
 
 def stuck_ratios(judged: Judged) -> Iterator[str]:
-    """Fixed ratios whose smallest move is larger than a step."""
-    for ratio in judged.spec.ratios:
-        if ratio.min is None or ratio.max is None or ratio.min.value != ratio.max.value:
-            continue
-        needed = max(ratio.min.value.limit_denominator(1024).as_integer_ratio())
-        for field, most in (("scaleUp", _most_up(judged.spec, ratio)), ("scaleDown", _most_down(judged.spec, ratio))):
-            if 0 < most < needed:
-                yield (
-                    f"{ratio_path(ratio)}: fixed at {messages.describe(str(ratio.min))} it moves a role by {needed} at "
-                    f"once, but spec.behavior.{field} allows {most}, so it never moves that way; set stepPolicy Pods "
-                    f"{needed}"
-                )
+    """Steps that the ratios cannot follow; steps of zero are told above."""
+    bounds = {role.name: (role.min_replicas, role.max_replicas) for role in judged.spec.roles}
+    for immobility in mobility.immobilities(bounds, judged.spec.ratios, judged.spec.behavior):
+        if immobility.step > 0:
+            yield messages.cut(immobility.message, messages.WARNING_LIMIT)
 
 
 def outside_now(judged: Judged) -> Iterator[str]:
@@ -119,28 +111,3 @@ def missing_bounds(judged: Judged) -> Iterator[str]:
 SURPRISES: Final[tuple[Callable[[Judged], Iterator[str]], ...]] = (
     panic_settings, fast_interval, too_many_pods, zero_steps, stuck_ratios, outside_now, missing_bounds,
 )  # fmt: skip
-
-
-def _largest(spec: ScalerSpec, ratio: Ratio) -> int:
-    return max(role.max_replicas for role in spec.roles if role.name in {ratio.numerator_role, ratio.denominator_role})
-
-
-def _most_up(spec: ScalerSpec, ratio: Ratio) -> int:
-    pacing: ScaleUp = spec.behavior.scale_up
-    count = _largest(spec, ratio)
-    if pacing.step_policy is not None:
-        return _most(pacing.step_policy, count)
-    return max(pacing.max_step_replicas, _percent(pacing.max_step_percent, count))
-
-
-def _most_down(spec: ScalerSpec, ratio: Ratio) -> int:
-    pacing: ScaleDown = spec.behavior.scale_down
-    return _SHRINK_STEP if pacing.step_policy is None else _most(pacing.step_policy, _largest(spec, ratio))
-
-
-def _most(policy: StepPolicy, count: int) -> int:
-    return policy.value if policy.type is StepType.PODS else _percent(policy.value, count)
-
-
-def _percent(percent: int, count: int) -> int:
-    return -(-percent * count // 100)

@@ -278,7 +278,7 @@ WARNED = [
     pytest.param(change(server(), "behavior", {"scaleUp": {"stepPolicy": {"type": "Pods", "value": 0}}}), SERVER,
         "spec.behavior.scaleUp.stepPolicy.value: 0 prevents all growth", id="a-zero-step"),
     pytest.param(pair({"min": "0.5", "max": "0.5"}), target(("prefill", "Prefill", {"replicas": 2}), ("decode", "Decode", {"replicas": 4})),
-        "spec.ratios[prefill/decode]: fixed at 0.5 it moves a role by 2 at once, but spec.behavior.scaleDown allows 1, so it never moves that way; set stepPolicy Pods 2", id="a-step-smaller-than-a-fixed-ratio"),
+        "spec.behavior.scaleDown: one pass removes at most 1 decode, but from prefill=3, decode=6 the ratios need prefill -1, decode -2 at once; set stepPolicy type Pods, value 2", id="a-step-smaller-than-a-fixed-ratio"),
     pytest.param(change(server(), "roles", 0, "minReplicas", 3), SERVER,
         "spec.roles[server]: the deployment has 2 replicas, outside 3 to 16, so planning stops with BoundsConflict; suspend, set the counts, resume", id="counts-outside-of-bounds"),
     pytest.param(pair({"min": "2"}), PD,
