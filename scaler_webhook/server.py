@@ -3,7 +3,8 @@
 import asyncio
 import re
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -52,6 +53,28 @@ class Readiness:
             self.obstacles[what] = why_not
 
 
+@dataclass(slots=True, kw_only=True)
+class Traffic:
+    """Requests in flight, so that stopping can wait for them."""
+
+    count: int = 0
+    _is_idle: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __enter__(self) -> None:
+        self.count += 1
+        self._is_idle.clear()
+
+    def __exit__(self, *_: object) -> None:
+        self.count -= 1
+        if self.count == 0:
+            self._is_idle.set()
+
+    async def drained(self) -> None:
+        """Wait until nothing is in flight."""
+        if self.count:
+            await self._is_idle.wait()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoints:
     """What the admission listener serves."""
@@ -61,6 +84,7 @@ class Endpoints:
     limits: Limits
     metrics: WebhookMetrics
     is_stopping: Callable[[], bool]
+    traffic: Traffic = field(default_factory=Traffic)
 
     def application(self) -> web.Application:
         """The routes."""
@@ -69,8 +93,12 @@ class Endpoints:
             app.router.add_post(path, self._handler(path, judge))
         return app
 
-    def _handler(self, path: str, judge: handlers.Judge) -> Callable[[web.Request], "asyncio.Future[web.Response]"]:
+    def _handler(self, path: str, judge: handlers.Judge) -> Callable[[web.Request], Awaitable[web.Response]]:
         async def handle(request: web.Request) -> web.Response:
+            with self.traffic:
+                return await answer(request)
+
+        async def answer(request: web.Request) -> web.Response:
             started = asyncio.get_running_loop().time()
             uid, verdict = await self._verdict(request, judge)
             self.metrics.answered(path, verdict, asyncio.get_running_loop().time() - started)
@@ -81,7 +109,7 @@ class Endpoints:
                 response.force_close()
             return response
 
-        return handle  # type: ignore[return-value]
+        return handle
 
     async def _verdict(self, request: web.Request, judge: handlers.Judge) -> tuple[str, Allowed | Denied | Undecided]:
         body, excess = await _read(request)
@@ -137,21 +165,27 @@ class Listener:
     """A started listener."""
 
     runner: web.AppRunner
-    host: str
+    site: web.TCPSite
     port: int
     """The port that was taken, when 0 was asked for."""
 
-    async def stop(self) -> None:
-        """Accept no more, finish what is in flight, close."""
+    async def stop(self, traffic: Traffic | None = None, drain_seconds: float = 0.0) -> None:
+        """Accept no more, finish what is in flight, close.
+
+        aiohttp alone would drop requests whose body is still arriving, so they are waited for here.
+        """
+        await self.site.stop()
+        if traffic is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(drain_seconds):
+                    await traffic.drained()
         await self.runner.cleanup()
 
 
-async def listen(
-    app: web.Application, host: str, port: int, *, tls: ssl.SSLContext | None = None, drain_seconds: float = 10.0
-) -> Listener:
+async def listen(app: web.Application, host: str, port: int, *, tls: ssl.SSLContext | None = None) -> Listener:
     """Start serving; a port of 0 takes a free one."""
-    runner = web.AppRunner(app, access_log=None, keepalive_timeout=KEEPALIVE_SECONDS, shutdown_timeout=drain_seconds)
+    runner = web.AppRunner(app, access_log=None, keepalive_timeout=KEEPALIVE_SECONDS, shutdown_timeout=1.0)
     await runner.setup()
     site = web.TCPSite(runner, host, port, ssl_context=tls)
     await site.start()
-    return Listener(runner=runner, host=host, port=int(runner.addresses[0][1]))
+    return Listener(runner=runner, site=site, port=int(runner.addresses[0][1]))

@@ -1,0 +1,129 @@
+"""Assembling the webhook process: settings, the door to the API server, certificates, two listeners, an orderly end."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from scaler_core.api import scaler
+from scaler_core.api.meta import ObjectKey
+from scaler_kube import access
+from scaler_kube.client import KubeClient, connect
+from scaler_kube.clock import SteadyClock
+from scaler_kube.resources import Resource
+from scaler_webhook import certificates, handlers, server
+from scaler_webhook.bundles import Bundles
+from scaler_webhook.lookups import Lookups
+from scaler_webhook.metrics import WebhookMetrics
+from scaler_webhook.settings import Settings
+from scaler_webhook.upkeep import Upkeep, stop_quietly
+
+LOG: Final = logging.getLogger(__name__)
+FIELD_MANAGER: Final = "model-deployment-scaler-webhook"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """What was taken."""
+
+    admission: int
+    health: int
+
+
+async def run(settings: Settings, stop: asyncio.Event) -> None:
+    """Serve until `stop` is set, then finish what is in flight."""
+    async with serving(settings, stop) as ports:
+        extra = {"port": ports.admission, "health_port": ports.health, "operators": list(settings.operator_user)}
+        LOG.info("Serving admission", extra=extra)
+        await stop.wait()
+
+
+@asynccontextmanager
+async def serving(settings: Settings, stop: asyncio.Event) -> AsyncIterator[Ports]:
+    """Both listeners and the upkeep while the context lasts; leaving it ends them in order."""
+    client = await connect(way(settings), field_manager=FIELD_MANAGER, user_agent=FIELD_MANAGER)
+    async with client:
+        metrics, readiness = WebhookMetrics(), server.Readiness()
+        upkeep = _upkeep(settings, client, metrics, readiness)
+        readiness.set("certificate", "none yet")
+        health = await server.listen(server.health(readiness, metrics), settings.health_host, settings.health_port)
+        await _first_certificate(upkeep, stop)
+        looking = asyncio.create_task(upkeep.forever(), name="upkeep")
+        endpoints = server.Endpoints(
+            judges=handlers.judges(frozenset(settings.operator_user)),
+            reads=upkeep.reads,
+            limits=server.Limits(timeout_seconds=settings.timeout_seconds, margin_seconds=settings.margin_seconds),
+            metrics=metrics,
+            is_stopping=stop.is_set,
+        )
+        admission = await server.listen(
+            endpoints.application(), settings.host, settings.port, tls=upkeep.source.context
+        )
+        try:
+            yield Ports(admission=admission.port, health=health.port)
+        finally:
+            readiness.set("process", "stopping")
+            await asyncio.sleep(settings.lame_duck_seconds)
+            await admission.stop(endpoints.traffic, settings.drain_seconds)
+            await stop_quietly(looking)
+            await health.stop()
+
+
+async def _first_certificate(upkeep: Upkeep, stop: asyncio.Event) -> None:
+    """Wait for a certificate: a listener without one could only fail handshakes."""
+    await upkeep.once()
+    while upkeep.source.expires == 0.0 and not stop.is_set():
+        await upkeep.clock.sleep(upkeep.interval_seconds)
+        await upkeep.once()
+
+
+def way(settings: Settings) -> access.Access:
+    """How the settings say that the API server is reached."""
+    if settings.kube_url:
+        token, ca_file = settings.kube_token.get_secret_value(), settings.kube_ca
+        return access.Endpoint(url=settings.kube_url, token=token, ca_file=str(ca_file) if ca_file else None)
+    if settings.kubeconfig is not None:
+        return access.KubeConfig(path=str(settings.kubeconfig))
+    return access.InCluster()
+
+
+def _upkeep(settings: Settings, client: KubeClient, metrics: WebhookMetrics, readiness: server.Readiness) -> Upkeep:
+    def kind(name: str, plural: str, version: str) -> Resource:
+        return Resource(group=settings.api_group, version=version, plural=plural, kind=name)
+
+    resources = {
+        scaler.KIND: kind(scaler.KIND, scaler.PLURAL, settings.scaler_version),
+        scaler.TARGET_KIND: kind(scaler.TARGET_KIND, scaler.TARGET_PLURAL, settings.target_version),
+    }
+    return Upkeep(
+        source=_source(settings, client),
+        bundles=None
+        if settings.tls_cert is not None
+        else Bundles(client=client, name=settings.configuration_name, namespace=settings.namespace),
+        reads=Lookups(reader=client, resources=resources, timeout_seconds=settings.read_timeout_seconds),
+        namespace=settings.namespace,
+        clock=SteadyClock(),
+        readiness=readiness,
+        metrics=metrics,
+        interval_seconds=settings.refresh_seconds,
+    )
+
+
+def _source(settings: Settings, client: KubeClient) -> certificates.FileSource | certificates.SecretSource:
+    context = certificates.tls_context()
+    files = settings.certificate_files
+    if files is not None:
+        return certificates.FileSource(certificate=files[0], key=files[1], context=context)
+    secret = ObjectKey(settings.namespace, settings.secret_name)
+    return certificates.SecretSource(client=client, secret=secret, dns_names=settings.dns_names, context=context)
+
+
+async def until_signalled(settings: Settings) -> None:
+    """Run until SIGTERM or SIGINT."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await run(settings, stop)
