@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 import jsonpatch
-from jsonpointer import JsonPointerException
+from jsonpointer import JsonPointer, JsonPointerException
 
 from scaler_sim.apiserver.errors import StatusError, bad_request, unprocessable
 
@@ -34,10 +34,22 @@ def json_patch(document: Any, operations: Any) -> Any:
     if len(operations) > MAX_OPERATIONS:
         message = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
         raise StatusError(413, "RequestEntityTooLarge", message)
+    patched = copy.deepcopy(document)
     try:
-        return jsonpatch.JsonPatch(operations).apply(document)
-    except (jsonpatch.JsonPatchException, JsonPointerException, TypeError, KeyError, IndexError):
+        for operation in operations:
+            if not _finds_nothing(patched, operation):
+                patched = jsonpatch.JsonPatch([operation]).apply(patched, in_place=True)
+    except (jsonpatch.JsonPatchException, JsonPointerException, TypeError, KeyError, IndexError, AttributeError):
         raise unprocessable() from None
+    return patched
+
+
+def _finds_nothing(document: Any, operation: Any) -> bool:
+    """Whether an operation tests that a member of an object is absent, which `null` says to a real server."""
+    if operation.get("op") != "test" or operation.get("value", 0) is not None:
+        return False
+    parent, key = JsonPointer(operation["path"]).to_last(document)
+    return isinstance(parent, dict) and key not in parent
 
 
 def merge_patch(value: Any, patch: Any) -> Any:

@@ -14,7 +14,7 @@ from scaler_sim.apiserver.catalog import Catalog
 from scaler_sim.apiserver.clock import Clock
 from scaler_sim.apiserver.errors import Document, PageNotFoundError, StatusError, bad_request, unsupported_media_type
 from scaler_sim.apiserver.faults import Delay, Drop, Faults
-from scaler_sim.apiserver.ledger import Ledger
+from scaler_sim.apiserver.ledger import READS, Ledger
 from scaler_sim.apiserver.patching import PatchType
 from scaler_sim.apiserver.reading import Page, Reader, present
 from scaler_sim.apiserver.storage import Stored
@@ -83,7 +83,9 @@ class ApiServer:
     async def _serve(self, request: web.Request, call: Call) -> web.StreamResponse:
         self._ledger.note(call)
         drops: set[Drop] = set()
+        body: Any = None
         try:
+            body = None if call.verb in READS else await _body(request)
             for fault in self._faults.take(call):
                 if isinstance(fault, Delay):
                     await asyncio.sleep(fault.seconds)
@@ -93,20 +95,19 @@ class ApiServer:
                     raise fault.to_error()
             if Drop.BEFORE_EFFECT in drops:
                 return _hang_up(request)
-            response = await self._read_or_write(request, call)
+            response = await self._read_or_write(request, call, body)
         except StatusError as error:
-            self._ledger.record(call, code=error.code, body=None)
+            self._ledger.record(call, code=error.code, body=body)
             response = _failure(error, call.warnings)
         return _hang_up(request) if Drop.AFTER_EFFECT in drops else response
 
-    async def _read_or_write(self, request: web.Request, call: Call) -> web.StreamResponse:
+    async def _read_or_write(self, request: web.Request, call: Call, body: Any) -> web.StreamResponse:
         if call.verb == "watch":
             return await self._watch(request, call)
         if call.verb == "get":
             return self._one(request, call, self._reader.get(call))
         if call.verb == "list":
             return self._listed(request, call, self._reader.page(call))
-        body = await _body(request)
         code, document = await self._write(request, call, body)
         self._ledger.record(call, code=code, body=body)
         if document.get("kind") not in ("Status", "TokenRequest"):

@@ -57,6 +57,19 @@ async def test_json_patch_test_compares_structures_and_null(api_server: Server) 
     assert passed.status == 200
 
 
+async def test_json_patch_test_of_null_means_absent(api_server: Server) -> None:
+    document = widget(size=1)
+    document["metadata"]["annotations"] = {"there": "x"}
+    await api_server.create(document)
+    grow = {"op": "replace", "path": "/spec/size", "value": 2}
+    absent = {"op": "test", "path": "/metadata/annotations/absent", "value": None}
+    assert (await api_server.json_patch([absent, grow])).status == 200
+    there = {"op": "test", "path": "/metadata/annotations/there", "value": None}
+    assert (await api_server.json_patch([there, grow])).status == 422
+    unheld = {"op": "test", "path": "/metadata/labels/absent", "value": None}
+    assert (await api_server.json_patch([unheld, grow])).status == 422
+
+
 async def test_json_patch_replacing_the_version_with_a_stale_one_is_a_conflict(api_server: Server) -> None:
     created = await api_server.create(widget(size=1))
     await api_server.merge_patch({"spec": {"size": 2}})
