@@ -164,6 +164,8 @@ class Informer(Generic[T]):
             for handler in self.handlers:
                 handler(change)
         for undecodable in news.undecodable:
+            extra = {"resource": self.name, "object": str(undecodable.key), "why": undecodable.why}
+            _log.warning("Object cannot be read and is left out", extra=extra)
             self.on_undecodable(undecodable)
 
     def _failed(self, error: errors.KubeError) -> None:

@@ -2,11 +2,18 @@
 
 import uuid
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
 
 import aiohttp
 import pytest
 
 from e2e.controlplane import client_session, install_definitions, require_control_plane
+from scaler_core.api.meta import ObjectKey
+from scaler_kube.access import KubeConfig
+from scaler_kube.client import KubeClient, connect
+from scaler_kube.resources import NAMESPACES
 from scaler_sim.apiserver import ClusterSettings, EmbeddedCluster, User
 from tests.conformance.widgets import Server, definitions
 
@@ -56,3 +63,30 @@ class _namespace:  # noqa: N801 - reads as the block that it is
     async def __aexit__(self, *_: object) -> None:
         async with self._session.delete(f"/api/v1/namespaces/{self._name}") as response:
             await response.read()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """Our client and a namespace of its own."""
+
+    client: KubeClient
+    namespace: str
+
+    def key(self, name: str) -> ObjectKey:
+        return ObjectKey(self.namespace, name)
+
+
+@pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.e2e)])
+async def door(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Door]:
+    """The product's own way to the server under test."""
+    async with AsyncExitStack() as stack:
+        if request.param == "real":
+            path = require_control_plane().kubeconfig
+        else:
+            path = (await stack.enter_async_context(EmbeddedCluster())).kubeconfig(tmp_path / "kubeconfig")
+        way = KubeConfig(path=str(path))
+        client = await stack.enter_async_context(await connect(way, field_manager="door", user_agent="mds-tests"))
+        name = f"door-{uuid.uuid4().hex[:8]}"
+        await client.create(NAMESPACES, "", {"metadata": {"name": name}, "apiVersion": "v1", "kind": "Namespace"})
+        yield Door(client=client, namespace=name)
+        await client.delete(NAMESPACES, ObjectKey("", name))
