@@ -1,5 +1,6 @@
 """X.509 of the self-managed certificates: authorities, and leaves that replicas sign for themselves in memory."""
 
+import ipaddress
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ def new_authority(now: float) -> KeyPair:
     return _pair(certificate, key)
 
 
-def new_leaf(authority: KeyPair, dns_names: Sequence[str], now: float) -> KeyPair:
+def new_leaf(authority: KeyPair, names: Sequence[str], now: float) -> KeyPair:
     """A server certificate for the names, signed by the authority; ends no later than it."""
     key = ec.generate_private_key(ec.SECP256R1())
     issuer = _load(authority.certificate)
@@ -55,11 +56,11 @@ def new_leaf(authority: KeyPair, dns_names: Sequence[str], now: float) -> KeyPai
     assert isinstance(signer, ec.EllipticCurvePrivateKey)
     left = issuer.not_valid_after_utc - datetime.fromtimestamp(now, UTC)
     certificate = (
-        _builder(_name(dns_names[0][:64]), issuer.subject, key.public_key(), now, min(LEAF_LIFETIME, left))
+        _builder(_name(names[0][:64]), issuer.subject, key.public_key(), now, min(LEAF_LIFETIME, left))
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs_certificates=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name) for name in dns_names]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False)
         .sign(signer, hashes.SHA256())
     )
     return _pair(certificate, key)
@@ -89,6 +90,13 @@ def _has_signed(authority: x509.Certificate, leaf: x509.Certificate) -> bool:
 
 def _load(certificate: bytes) -> x509.Certificate:
     return x509.load_pem_x509_certificate(certificate)
+
+
+def _general_name(text: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(text))
+    except ValueError:
+        return x509.DNSName(text)
 
 
 def _name(common: str) -> x509.Name:

@@ -74,7 +74,8 @@ class SecretSource:
 
     client: KubeClient
     secret: ObjectKey
-    dns_names: Sequence[str]
+    names: Sequence[str]
+    """DNS names or IP addresses that the leaf is for."""
     context: ssl.SSLContext
     expires: float = 0.0
     _signed_by: bytes = b""
@@ -96,7 +97,7 @@ class SecretSource:
         signer = self._held.current
         if self._signed_by == signer.certificate and now < self.expires - RENEW_BEFORE_SECONDS:
             return False
-        leaf = new_leaf(signer, self.dns_names, now)
+        leaf = new_leaf(signer, self.names, now)
         load_in_memory(self.context, leaf)
         self._signed_by, self.expires = signer.certificate, leaf.expires
         return True

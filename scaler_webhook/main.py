@@ -118,7 +118,7 @@ def _source(settings: Settings, client: KubeClient) -> certificates.FileSource |
     if files is not None:
         return certificates.FileSource(certificate=files[0], key=files[1], context=context)
     secret = ObjectKey(settings.namespace, settings.secret_name)
-    return certificates.SecretSource(client=client, secret=secret, dns_names=settings.dns_names, context=context)
+    return certificates.SecretSource(client=client, secret=secret, names=settings.served_names, context=context)
 
 
 async def until_signalled(settings: Settings) -> None:

@@ -62,6 +62,8 @@ class Settings(BaseSettings):
     """Namespace of this process, of its Service and of its Secret."""
     service_name: str = "scaler-webhook"
     """Service in front of the replicas; the self-managed certificates are for its names."""
+    extra_name: Annotated[tuple[str, ...], NoDecode] = ()
+    """Further DNS name or IP address for the self-managed certificates; repeatable (commas in the environment)."""
     secret_name: str = "scaler-webhook-ca"
     """Secret that the replicas share; holds authorities only."""
     configuration_name: str = registration.CONFIGURATION
@@ -81,7 +83,7 @@ class Settings(BaseSettings):
     log_level: str = "INFO"
     """DEBUG, INFO, WARNING or ERROR."""
 
-    @field_validator("operator_user", mode="before")
+    @field_validator("operator_user", "extra_name", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         values = [value] if isinstance(value, str) else value
@@ -107,7 +109,7 @@ class Settings(BaseSettings):
         return None
 
     @property
-    def dns_names(self) -> tuple[str, ...]:
-        """Names under which the API server reaches the Service."""
+    def served_names(self) -> tuple[str, ...]:
+        """Names under which the API server reaches us: the Service's, and those that were added."""
         short = f"{self.service_name}.{self.namespace}.svc"
-        return short, f"{short}.cluster.local", f"{self.service_name}.{self.namespace}"
+        return short, f"{short}.cluster.local", f"{self.service_name}.{self.namespace}", *self.extra_name

@@ -40,15 +40,6 @@ async def webhook(cluster: EmbeddedCluster, tmp_path: Path) -> AsyncIterator[Web
         yield running
 
 
-async def until(webhook: Webhook, status: int) -> str:
-    async with asyncio.timeout(10):
-        while True:
-            found, text = await webhook.health("/readyz")
-            if found == status:
-                return text
-            await asyncio.sleep(0.02)
-
-
 async def test_a_user_is_refused_over_the_wire(webhook: Webhook) -> None:
     old, new = fence_world.target(fence_world.BOUND), fence_world.target(fence_world.BOUND, prefill=4, decode=3)
     status, response = await webhook.post(f"{FENCE}?timeout=10s", review(new, old))
@@ -144,7 +135,7 @@ async def test_a_read_that_hangs_is_503_before_the_api_server_gives_up(
         _, response = await webhook.post(f"{FENCE}?timeout=1200ms", review(new, old))
         assert response["status"]["code"] == 503
         assert response["status"]["message"] == "request cannot be judged within 0.2 s; try again (deadline)"
-        assert "cannot be read" in await until(webhook, 503)
+        assert "cannot be read" in await webhook.until(503)
     finally:
         hanging.set()
         server.close()
@@ -154,12 +145,12 @@ async def test_a_read_that_hangs_is_503_before_the_api_server_gives_up(
 async def test_it_is_ready_when_it_can_judge_and_says_what_is_missing(
     webhook: Webhook, cluster: EmbeddedCluster
 ) -> None:
-    assert await until(webhook, 200) == "ok\n"
+    assert await webhook.until(200) == "ok\n"
     await cluster.stop()
-    assert "ModelDeployment cannot be read" in await until(webhook, 503)
+    assert "ModelDeployment cannot be read" in await webhook.until(503)
     assert (await webhook.health("/healthz"))[0] == 200
     await cluster.start()
-    await until(webhook, 200)
+    await webhook.until(200)
 
 
 async def test_answers_are_counted_by_verdict_and_rule(webhook: Webhook) -> None:

@@ -71,6 +71,15 @@ class Webhook:
         async with self.session.get(f"http://localhost:{self.ports.health}{path}") as answer:
             return answer.status, await answer.text()
 
+    async def until(self, status: int) -> str:
+        """What /readyz says once it answers with the status."""
+        async with asyncio.timeout(10):
+            while True:
+                found, text = await self.health("/readyz")
+                if found == status:
+                    return text
+                await asyncio.sleep(0.02)
+
 
 def certificate_files(folder: Path, authority: trustme.CA) -> tuple[Path, Path]:
     leaf = authority.issue_cert("localhost", "127.0.0.1")
