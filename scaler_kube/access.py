@@ -6,19 +6,25 @@ token fresh, TLS, and sending bytes. It costs 0.6 s to import, so that happens w
 
 import asyncio
 import ipaddress
+import logging
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import aiohttp
+import yaml
 
 from scaler_kube.errors import AccessError
 
 if TYPE_CHECKING:
     from kubernetes_asyncio.client import ApiClient, Configuration
 
-_READ_BUFFER_BYTES = 2**21
+_READ_BUFFER_BYTES: Final = 2**21
+TOKEN_SECONDS: Final = 60.0
+"""As the library does with a service account's token."""
+_UNREADABLE: Final = (OSError, ValueError, TypeError, KeyError, AttributeError, yaml.YAMLError)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +63,12 @@ async def open_transport(access: Access, user_agent: str) -> "ApiClient":
     """
     await asyncio.to_thread(_import_library)
     from kubernetes_asyncio.client import ApiClient
+    from kubernetes_asyncio.config import ConfigException
 
-    api = ApiClient(await _configuration(access))
+    try:
+        api = ApiClient(await _configuration(access))
+    except (ConfigException, *_UNREADABLE) as error:
+        raise AccessError(f"{access!r} cannot be used: {' '.join(str(error).split())}") from error
     api.user_agent = user_agent
     if _is_loopback(api.configuration.host or ""):
         await _ignore_proxies(api)
@@ -72,25 +82,62 @@ def _import_library() -> None:
 
 async def _configuration(access: Access) -> "Configuration":
     from kubernetes_asyncio.client import Configuration
-    from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
+    from kubernetes_asyncio.config import load_incluster_config
 
     configuration = Configuration()
-    try:
-        match access:
-            case InCluster():
-                load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
-            case KubeConfig(path=path, context=context):
-                _require_file(path)
-                await load_kube_config(
-                    config_file=path, context=context, client_configuration=configuration, persist_config=False
-                )
-            case Endpoint(url=url, token=token, ca_file=ca_file):
-                configuration.host = url.rstrip("/")
-                configuration.ssl_ca_cert = ca_file
-                configuration.api_key["BearerToken"] = f"Bearer {token}"
-    except ConfigException as error:
-        raise AccessError(f"{access!r} cannot be used: {error}") from error
+    match access:
+        case InCluster():
+            load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+        case KubeConfig(path=path, context=context):
+            _require_file(path)
+            await _load(path, context, configuration)
+            configuration.refresh_api_key_hook = TokenReload(path=path, context=context)
+        case Endpoint(url=url, token=token, ca_file=ca_file):
+            configuration.host = url.rstrip("/")
+            configuration.ssl_ca_cert = ca_file
+            configuration.api_key["BearerToken"] = f"Bearer {token}"
     return configuration
+
+
+async def _load(path: str, context: str | None, configuration: "Configuration") -> None:
+    from kubernetes_asyncio.config import load_kube_config
+
+    await load_kube_config(config_file=path, context=context, client_configuration=configuration, persist_config=False)
+
+
+@dataclass(kw_only=True)
+class TokenReload:
+    """Reads a kubeconfig's token anew once a minute, since those of exec plugins and login tools expire.
+
+    The library calls it before each request that carries a token.
+    """
+
+    path: str
+    context: str | None
+    due_at: float = field(init=False)
+    """When the token counts as old, in seconds of the event loop's clock."""
+
+    def __post_init__(self) -> None:
+        self._postpone()
+
+    async def __call__(self, configuration: "Configuration") -> None:
+        """Renew the token where it is due; the old one stays when that fails, and the server says whether it is."""
+        from kubernetes_asyncio.client import Configuration
+        from kubernetes_asyncio.config import ConfigException
+
+        if asyncio.get_running_loop().time() < self.due_at:
+            return
+        self._postpone()  # first, so that requests which come meanwhile do not start it again
+        fresh = Configuration()
+        try:
+            await _load(self.path, self.context, fresh)
+        except (ConfigException, *_UNREADABLE) as error:
+            _log.warning("Kubeconfig was not read again", extra={"path": self.path, "error": str(error)})
+            return
+        configuration.api_key = fresh.api_key
+
+    def _postpone(self) -> None:
+        self.due_at = asyncio.get_running_loop().time() + TOKEN_SECONDS
 
 
 def _require_file(paths: str) -> None:
