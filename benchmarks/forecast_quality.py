@@ -16,6 +16,7 @@ from typing import Final
 
 from scaler_core.algorithms.history import DemandHistory, DemandSample
 from scaler_core.algorithms.kalman import Estimate, Noise, predict, update
+from scaler_core.algorithms.sustained import WINDOW_SECONDS
 from scaler_core.algorithms.tracker import Tracker, forecast, observe
 from scaler_sim.workload.traces import Arrival, load
 
@@ -54,11 +55,13 @@ def generation_rates(arrivals: Iterable[Arrival]) -> Series:
 
 
 def ours(series: Series, horizon: float) -> list[float]:
-    """The product's forecast: filter and gate."""
-    tracker, ahead = Tracker(), []
+    """The product's forecast: filter, gate and sustained trend."""
+    tracker, history, noise, ahead = Tracker(), DemandHistory(), Noise(), []
     for index, value in enumerate(series):
-        tracker = observe(tracker, value, at=index * INTERVAL, interval_seconds=INTERVAL, noise=Noise())
-        found = forecast(tracker, horizon_seconds=horizon, interval_seconds=INTERVAL)
+        tracker = observe(tracker, value, at=index * INTERVAL, interval_seconds=INTERVAL, noise=noise)
+        sample = DemandSample(at=index * INTERVAL, covered_seconds=INTERVAL, tokens_per_second=value)
+        history = history.append(sample, keep_seconds=WINDOW_SECONDS)
+        found = forecast(tracker, history, horizon_seconds=horizon, interval_seconds=INTERVAL, noise=noise)
         ahead.append(found.demand if found is not None else value)
     return ahead
 
@@ -157,7 +160,8 @@ def _error(ahead: Sequence[float], series: Series, places: range, steps: int) ->
     return fmean(abs(ahead[index] - series[index + steps]) for index in places)
 
 
-def _replace_table(path: Path, text: str) -> None:
+def replace_table(path: Path, text: str) -> None:
+    """Put the table between its marks in a Markdown page."""
     begin, end = "<!-- table -->", "<!-- end of table -->"
     before, _, rest = path.read_text(encoding="utf-8").partition(begin)
     _, _, after = rest.partition(end)
@@ -174,7 +178,7 @@ def main() -> None:
     if given.write is None:
         print(text)
     else:
-        _replace_table(given.write, text)
+        replace_table(given.write, text)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ extrapolates noise, and one outlier or step for many times its size. The gate le
 - Only the part of the trend beyond one and a half calibrated sigma is used, and a trend is followed no further ahead
   than it has been seen to last.
 
-Measured on real traces in docs/forecast-quality.md.
+Slower trends are found in the history (sustained.py). Measured on real traces in docs/forecast-quality.md.
 """
 
 import math

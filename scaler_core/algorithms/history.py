@@ -37,6 +37,10 @@ class DemandHistory:
         kept = tuple(known for known in self.samples if known.at > oldest)
         return replace(self, samples=(*kept, sample)[-MAX_SAMPLES:])
 
+    def spans(self, start: float) -> bool:
+        """Whether samples reach back to that moment."""
+        return bool(self.samples) and self.samples[0].at - self.samples[0].covered_seconds <= start
+
     def average(self, *, end: float, seconds: float) -> float | None:
         """Mean demand over the covered part of the window (end - seconds, end]; None where nothing covers it.
 

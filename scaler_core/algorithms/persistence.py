@@ -81,6 +81,7 @@ def _predictor(name: str, role: RoleMemory, fingerprint: Fingerprint) -> Predict
             "surprise": tracker.gate.surprise,
             "trend_since": tracker.trend_since,
             "updated_at": tracker.at,
+            "shown_since": tracker.shown_since if math.isfinite(tracker.shown_since) else None,
         }
     )
 
@@ -128,6 +129,7 @@ def _tracker(predictor: Predictor, interval: float, now: float) -> Tracker:
         gate=gate,
         trend=trend,
         trend_since=None if since is None else min(since, at, now),
+        shown_since=-math.inf if predictor.shown_since is None else min(predictor.shown_since, now),
     )
 
 

@@ -8,9 +8,10 @@ from scaler_core.algorithms.capacity import forecast_for_one
 from scaler_core.algorithms.demand import is_fair_part, token_demand
 from scaler_core.algorithms.kalman import Noise
 from scaler_core.algorithms.memory import RoleMemory
+from scaler_core.algorithms.sustained import WINDOW_SECONDS
 from scaler_core.algorithms.token_roles import MAX_COVERED_INTERVALS, Moment, TokenAnswer
 from scaler_core.algorithms.token_throughput import WindowAverages
-from scaler_core.algorithms.tracker import Tracker, forecast, observe, without_trend
+from scaler_core.algorithms.tracker import Tracker, forecast, observe, saturated, unsaturated
 from scaler_core.api.scaler_spec import Predictive
 from scaler_core.model.counts import RoleCounts
 from scaler_core.model.reading import RoleReading
@@ -21,12 +22,12 @@ def answer(
     reading: RoleReading, counts: RoleCounts, spec: Predictive, memory: RoleMemory, moment: Moment
 ) -> tuple[Recommendation, RoleMemory]:
     """The recommendation under `Predictive`, and what is remembered."""
-    token = token_roles.recommend(reading, counts, spec.token_throughput, memory, moment)
+    token = token_roles.recommend(reading, counts, spec.token_throughput, memory, moment, keep_seconds=WINDOW_SECONDS)
     tracker = follow(memory.tracker, reading, spec, interval_seconds=moment.interval_seconds)
     if token.latency.needs_growth:
-        # A saturated role serves what it can: the trend of its served tokens is that of its capacity, not of demand,
-        # and following it would add replicas because replicas were added.
-        tracker = without_trend(tracker)
+        tracker = saturated(tracker, interval_seconds=moment.interval_seconds)
+    else:
+        tracker = unsaturated(tracker)
     remembered = replace(memory, history=token.history, tracker=tracker)
     if token.averages is None or token.capacity is None:
         return token.recommendation, remembered
@@ -35,7 +36,7 @@ def answer(
             token.recommendation, count=tracker.count, min_points=spec.min_points, note=tracker.note
         )
         return warming, remembered
-    outlook = _outlook(reading, spec, tracker, moment)
+    outlook = _outlook(reading, spec, remembered, moment)
     if outlook is None:
         return token.recommendation, remembered
     present = _present(reading, counts, spec, token, (token.averages, token.capacity), moment)
@@ -50,10 +51,16 @@ def follow(tracker: Tracker, reading: RoleReading, spec: Predictive, *, interval
     return observe(tracker, float(demand), at=reading.taken_at, interval_seconds=interval_seconds, noise=Noise.of(spec))
 
 
-def _outlook(reading: RoleReading, spec: Predictive, tracker: Tracker, moment: Moment) -> predictive.Outlook | None:
+def _outlook(reading: RoleReading, spec: Predictive, memory: RoleMemory, moment: Moment) -> predictive.Outlook | None:
     capacity = forecast_for_one(reading.kind, spec)
-    ahead = forecast(tracker, horizon_seconds=spec.horizon_seconds, interval_seconds=moment.interval_seconds)
-    is_outdated = reading.taken_at - tracker.at > MAX_COVERED_INTERVALS * moment.interval_seconds
+    ahead = forecast(
+        memory.tracker,
+        memory.history,
+        horizon_seconds=spec.horizon_seconds,
+        interval_seconds=moment.interval_seconds,
+        noise=Noise.of(spec),
+    )
+    is_outdated = reading.taken_at - memory.tracker.at > MAX_COVERED_INTERVALS * moment.interval_seconds
     if capacity is None or ahead is None or is_outdated:
         return None
     return predictive.Outlook(forecast=ahead, horizon_seconds=spec.horizon_seconds, capacity=capacity)

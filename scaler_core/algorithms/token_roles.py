@@ -42,10 +42,26 @@ class TokenAnswer:
 
 
 def recommend(
-    reading: RoleReading, counts: RoleCounts, spec: TokenThroughput, memory: RoleMemory, moment: Moment
+    reading: RoleReading,
+    counts: RoleCounts,
+    spec: TokenThroughput,
+    memory: RoleMemory,
+    moment: Moment,
+    *,
+    keep_seconds: float = 0.0,
 ) -> TokenAnswer:
-    """The windows' count behind the latency guard, and the history with this sample."""
-    history = remember(memory.history, reading, spec, interval_seconds=moment.interval_seconds)
+    """The windows' count behind the latency guard, and the history with this sample.
+
+    Args:
+        reading: The role in this sample.
+        counts: The role in the target.
+        spec: Windows, capacities and latency targets.
+        memory: What was remembered.
+        moment: Cadence and time.
+        keep_seconds: History to keep beyond both windows.
+    """
+    keep = max(spec.stable_window_seconds, spec.panic_window_seconds, keep_seconds)
+    history = remember(memory.history, reading, keep_seconds=keep, interval_seconds=moment.interval_seconds)
     latency = latency_guard.judge(reading, spec)
     capacity = served_by_one(reading.kind, spec)
     averages = None
@@ -70,7 +86,7 @@ def answer(
 
 
 def remember(
-    history: DemandHistory, reading: RoleReading, spec: TokenThroughput, *, interval_seconds: float
+    history: DemandHistory, reading: RoleReading, *, keep_seconds: float, interval_seconds: float
 ) -> DemandHistory:
     """The history with the demand of this reading, if it has one."""
     demand = token_demand(reading)
@@ -83,7 +99,7 @@ def remember(
         tokens_per_second=float(demand),
         is_partial=not is_fair_part(reading),
     )
-    return history.append(sample, keep_seconds=max(spec.stable_window_seconds, spec.panic_window_seconds))
+    return history.append(sample, keep_seconds=keep_seconds)
 
 
 def _from_windows(

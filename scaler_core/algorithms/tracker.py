@@ -5,8 +5,11 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from scaler_core.algorithms.gate import Gate, admit, usable_trend
+from scaler_core.algorithms.history import DemandHistory
 from scaler_core.algorithms.kalman import Estimate, Noise, innovation_variance, predict, update
+from scaler_core.algorithms.sustained import REACH_SECONDS, sustained_trend
 
+LASTING_INTERVALS: Final = 2
 RESET_NOTE: Final = "the filter was reset because its state was not finite"
 
 
@@ -24,6 +27,10 @@ class Tracker:
     """The part of the trend that is believed, per interval."""
     trend_since: float | None = None
     """Since when a trend of this sign is believed."""
+    shown_since: float = -math.inf
+    """Since when the served tokens show demand, and not the capacity of a saturated role."""
+    saturated_since: float | None = None
+    """Since when latency is in breach."""
     note: str = ""
     """What happened to the filter that people should know."""
 
@@ -66,29 +73,62 @@ def observe(tracker: Tracker, demand: float, *, at: float, interval_seconds: flo
     )
 
 
-def without_trend(tracker: Tracker) -> Tracker:
-    """The tracker with no trend believed: it has to be seen anew."""
-    return replace(tracker, trend=0.0, trend_since=None)
+def saturated(tracker: Tracker, *, interval_seconds: float) -> Tracker:
+    """The tracker of a role whose latency is in breach: it serves what it can.
+
+    The trend of its served tokens is that of its capacity, not of demand, and following it would add replicas because
+    replicas were added. So the filter's trend has to be seen anew, and after a breach of more than two intervals, which
+    leaves a backlog, the history's as well.
+    """
+    since = tracker.saturated_since if tracker.saturated_since is not None else tracker.at
+    lasts = tracker.at - since > LASTING_INTERVALS * interval_seconds
+    shown = tracker.at if lasts else tracker.shown_since
+    return replace(tracker, trend=0.0, trend_since=None, saturated_since=since, shown_since=shown)
 
 
-def forecast(tracker: Tracker, *, horizon_seconds: float, interval_seconds: float) -> Forecast | None:
+def unsaturated(tracker: Tracker) -> Tracker:
+    """The tracker of a role whose latency is not in breach."""
+    return tracker if tracker.saturated_since is None else replace(tracker, saturated_since=None)
+
+
+def forecast(
+    tracker: Tracker, history: DemandHistory, *, horizon_seconds: float, interval_seconds: float, noise: Noise
+) -> Forecast | None:
     """`max(0, level + trend x reach)`; None before the first observation.
 
-    The reach is the horizon, or the time since the trend is believed where that is shorter: a step, which looks like a
-    trend for a few samples, is not extrapolated for minutes.
+    The trend is the filter's, followed for the horizon, or for as long as it is believed where that is shorter: a step,
+    which looks like a trend for a few samples, is not extrapolated for minutes. Where a trend that the history
+    sustained leads further the same way, it is that one.
     """
     if tracker.estimate is None:
         return None
     seen = 0.0 if tracker.trend_since is None else tracker.at - tracker.trend_since
-    reach = min(horizon_seconds, seen)
-    per_second = tracker.trend / interval_seconds
-    ahead = tracker.estimate.level + per_second * reach
+    fast = (tracker.trend / interval_seconds, min(horizon_seconds, seen))
+    slow = (
+        sustained_trend(
+            history,
+            end=tracker.at,
+            since=tracker.shown_since,
+            sigma=_sigma(tracker.estimate, tracker.gate, noise),
+            interval_seconds=interval_seconds,
+        ),
+        min(horizon_seconds, REACH_SECONDS),
+    )
+    is_opposed = fast[0] * slow[0] < 0
+    trend, reach = fast if is_opposed else max(fast, slow, key=lambda way: abs(way[0]) * way[1])
+    ahead = tracker.estimate.level + trend * reach
     return Forecast(
         demand=max(0.0, ahead) if math.isfinite(ahead) else max(0.0, tracker.estimate.level),
         level=tracker.estimate.level,
-        trend_per_second=per_second,
+        trend_per_second=trend,
         reach_seconds=reach,
     )
+
+
+def _sigma(estimate: Estimate, gate: Gate, noise: Noise) -> float:
+    """Calibrated standard deviation of the next observation."""
+    variance = innovation_variance(predict(estimate, steps=1.0, noise=noise), noise)
+    return math.sqrt(variance * (gate.ratio or 0.0))
 
 
 def _begun(demand: float, at: float, *, note: str) -> Tracker:

@@ -209,6 +209,8 @@ class Predictor(Wire):
     """Ours: since when a trend of the present sign is believed."""
     updated_at: Time | None = None
     """Ours: time of the filter's last observation."""
+    shown_since: Time | None = None
+    """Ours: since when served tokens show demand, and not the capacity of a saturated role."""
     fingerprint: str = ""
     """Ours: type, metric and interval that the history and the filter belong to."""
     history: Annotated[tuple[DemandSample, ...], Field(max_length=256)] = ()

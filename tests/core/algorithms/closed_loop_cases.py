@@ -114,6 +114,18 @@ CASES = (
             PROPORTIONAL: Bound(peak=9, changes=14),
         },
     ),
+    Case(
+        name="diurnal hour with 10 % noise",
+        plant=Plant(offered=day, noise=0.1),
+        start=2,
+        seconds=3600,
+        needed=8,
+        bounds={
+            TOKENS: Bound(peak=9, changes=16),
+            PREDICTIVE: Bound(peak=11, changes=16, enough_within=900),
+            PROPORTIONAL: Bound(peak=10, changes=16),
+        },
+    ),
     # One sample of five times the load.
     Case(
         name="single outlier",

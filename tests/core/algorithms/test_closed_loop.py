@@ -38,6 +38,12 @@ def test_predictive_is_never_short_for_longer_on_a_ramp(seed: int) -> None:
     assert ahead.short_seconds() < 0.75 * token.short_seconds()
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_predictive_is_never_short_for_longer_on_a_noisy_day(seed: int) -> None:
+    case = "diurnal hour with 10 % noise"
+    assert run(case, PREDICTIVE, seed).short_seconds() < 0.5 * run(case, TOKENS, seed).short_seconds()
+
+
 def test_a_slow_start_grows_by_latency_and_waits_for_what_is_on_the_way() -> None:
     seen = run("starts of 5 minutes", TOKENS)
     reasons = {answer.reason for answer in seen.answers}

@@ -4,6 +4,7 @@ from itertools import pairwise
 import pytest
 
 from scaler_core.algorithms.gate import Gate, admit, usable_trend
+from scaler_core.algorithms.history import DemandHistory
 from scaler_core.algorithms.kalman import Noise
 from scaler_core.algorithms.tracker import Forecast, Tracker, forecast, observe
 from tests.core.algorithms.builders import INTERVAL, START
@@ -15,7 +16,7 @@ def ahead(values: list[float], horizon: float = 300.0) -> Forecast:
     tracker = Tracker()
     for index, value in enumerate(values):
         tracker = observe(tracker, value, at=START + index * INTERVAL, interval_seconds=INTERVAL, noise=Noise())
-    found = forecast(tracker, horizon_seconds=horizon, interval_seconds=INTERVAL)
+    found = forecast(tracker, DemandHistory(), horizon_seconds=horizon, interval_seconds=INTERVAL, noise=Noise())
     assert found is not None
     return found
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scaler_core.algorithms.history import DemandHistory
 from scaler_core.algorithms.kalman import Estimate, Noise, innovation_variance, predict, update
 from scaler_core.algorithms.tracker import RESET_NOTE, Tracker, forecast, observe
 from scaler_core.api.scaler_spec import Predictive
@@ -95,7 +96,7 @@ def test_the_filter_stays_finite_symmetric_and_positive(
         tracker = observe(tracker, value, at=at, interval_seconds=interval, noise=noise)
         assert tracker.estimate is not None
         assert tracker.estimate.is_sound
-        ahead = forecast(tracker, horizon_seconds=600, interval_seconds=interval)
+        ahead = forecast(tracker, DemandHistory(), horizon_seconds=600, interval_seconds=interval, noise=noise)
         assert ahead is not None
         assert math.isfinite(ahead.demand)
         assert ahead.demand >= 0
@@ -104,7 +105,7 @@ def test_the_filter_stays_finite_symmetric_and_positive(
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=30))
 def test_any_input_leaves_a_finite_forecast(values: list[float]) -> None:
     tracker = follow(values)
-    ahead = forecast(tracker, horizon_seconds=600, interval_seconds=INTERVAL)
+    ahead = forecast(tracker, DemandHistory(), horizon_seconds=600, interval_seconds=INTERVAL, noise=Noise())
     assert ahead is None or (math.isfinite(ahead.demand) and ahead.demand >= 0)
 
 
