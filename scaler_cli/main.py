@@ -2,7 +2,7 @@
 
 import typer
 
-from scaler_cli import demo, generate, plan, probe
+from scaler_cli import demo, generate, plan, probe, validate
 
 app = typer.Typer(
     name="mds",
@@ -14,6 +14,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("plan")(plan.plan)
 app.command("probe")(probe.probe)
+app.command("validate")(validate.validate)
 app.command("generate", hidden=True)(generate.generate)
 
 

@@ -1,0 +1,90 @@
+"""The checks of both webhooks on documents that are not in a cluster: manifests of a pull request.
+
+Every document counts as new. A scaler's target is looked up among the documents, in the scaler's namespace; a target
+that is not there may come later, so the rules that need it are skipped as in a cluster.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import JsonValue
+
+from scaler_core.admission import fence, scaler
+from scaler_core.admission.verdict import (
+    Absent,
+    Allowed,
+    Denied,
+    Found,
+    Lookup,
+    NeedsLookup,
+    Operation,
+    Request,
+    Undecided,
+    Verdict,
+    Violation,
+)
+from scaler_core.api import scaler as names
+
+DEFAULT_NAMESPACE: Final = "default"
+KINDS: Final = (names.KIND, names.TARGET_KIND)
+Document = Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What admission would say about one document."""
+
+    violations: tuple[Violation, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the document would be stored."""
+        return not self.violations
+
+
+def is_ours(document: JsonValue) -> bool:
+    """Whether a document is of one of the two kinds, in any version of their group."""
+    if not isinstance(document, dict):
+        return False
+    group = str(document.get("apiVersion") or "").partition("/")[0]
+    return group == names.GROUP and document.get("kind") in KINDS
+
+
+def identity(document: Document) -> tuple[str, str]:
+    """Namespace and name, as far as the document has them."""
+    metadata = document.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    return str(metadata.get("namespace") or DEFAULT_NAMESPACE), str(metadata.get("name") or "")
+
+
+def judge_all(documents: Sequence[Document]) -> tuple[Finding, ...]:
+    """The findings on documents of our kinds, in their order."""
+    targets = {identity(one): one for one in documents if one.get("kind") == names.TARGET_KIND}
+    return tuple(_judge(document, targets) for document in documents)
+
+
+def _judge(document: Document, targets: Mapping[tuple[str, str], Document]) -> Finding:
+    namespace, name = identity(document)
+    request = Request(operation=Operation.CREATE, user="", namespace=namespace, name=name, new=document)
+    if document.get("kind") == names.TARGET_KIND:
+        return _finding(fence.judge(request, ()))
+    verdict = scaler.judge(request)
+    if isinstance(verdict, NeedsLookup):
+        found = targets.get((verdict.namespace, verdict.name))
+        lookup: Lookup = Absent() if found is None else Found(document=found)
+        verdict = scaler.judge(request, lookup)
+    return _finding(verdict)
+
+
+def _finding(verdict: Verdict) -> Finding:
+    match verdict:
+        case Allowed(warnings=warnings):
+            return Finding(warnings=warnings)
+        case Denied(violations=violations, warnings=warnings):
+            return Finding(violations=violations, warnings=warnings)
+        case Undecided(violation=violation):
+            return Finding(violations=(violation,))
+        case NeedsLookup():
+            return Finding()
