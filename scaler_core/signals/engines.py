@@ -6,7 +6,7 @@ are NaN, infinite or negative are no observation.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import lru_cache
@@ -63,24 +63,40 @@ PREFIXES: Final = {Engine.VLLM: ("vllm:", "vllm_"), Engine.SGLANG: ("sglang:", "
 EFFECTIVE_MODES: Final = ("input", "device_hit", "host_hit", "storage_hit")
 LOCAL_COMPUTE: Final = "local_compute"
 PROCESS_START: Final = "process_start_time_seconds"
-_GAUGE_SUFFIXES: Final = ("",)
-_COUNTER_SUFFIXES: Final = ("_total", "")
 _HISTOGRAM_SUFFIXES: Final = ("_bucket", "_count", "_sum")
 _CACHED_LABELS: Final = 8192  # as many as the reader keeps
 _INFINITE: Final = Decimal("Infinity")
 
 
-def _names(engine: Engine, signals: Names, suffixes: Iterable[str]) -> set[str]:
-    bases = [base for names in signals.values() for base in names]
-    return {prefix + base + suffix for prefix, base, suffix in product(PREFIXES[engine], bases, suffixes)}
+def _candidates(signals: Mapping[Engine, Names], suffixes: Iterable[str]) -> Mapping[Engine, Names]:
+    """Full names by engine and signal: newest name first, then colon before underscore, then suffixes."""
+    return {
+        engine: {
+            signal: tuple(prefix + name + suffix for name, prefix, suffix in product(names, PREFIXES[engine], suffixes))
+            for signal, names in by_signal.items()
+        }
+        for engine, by_signal in signals.items()
+    }
+
+
+_GAUGES: Final = _candidates(GAUGES, ("",))
+_COUNTERS: Final = _candidates(COUNTERS, ("_total", ""))
+_HISTOGRAMS: Final = _candidates(HISTOGRAMS, ("",))
+_CREATED: Final = (_candidates(COUNTERS, ("_created",)), _candidates(HISTOGRAMS, ("_created",)))
+
+
+def _all(candidates: Mapping[Engine, Names]) -> Iterator[str]:
+    return (name for by_signal in candidates.values() for names in by_signal.values() for name in names)
 
 
 WANTED: Final = frozenset(
-    {PROCESS_START}.union(
-        *(_names(engine, GAUGES[engine], _GAUGE_SUFFIXES) for engine in Engine),
-        *(_names(engine, COUNTERS[engine], (*_COUNTER_SUFFIXES, "_created")) for engine in Engine),
-        *(_names(engine, HISTOGRAMS[engine], (*_HISTOGRAM_SUFFIXES, "_created")) for engine in Engine),
-    )
+    {
+        PROCESS_START,
+        *_all(_GAUGES),
+        *_all(_COUNTERS),
+        *(base + suffix for base in _all(_HISTOGRAMS) for suffix in _HISTOGRAM_SUFFIXES),
+        *(name for candidates in _CREATED for name in _all(candidates)),
+    }
 )
 """Every sample name that is read."""
 
@@ -102,9 +118,9 @@ def read_engine(text: str) -> EngineCounters:
     engine = _engine(texts)
     if engine is None:
         return EngineCounters(process_start=_process_start(texts))
-    gauges = {signal: _first(texts, engine, names, _GAUGE_SUFFIXES) for signal, names in GAUGES[engine].items()}
-    counters = {signal: _first(texts, engine, names, _COUNTER_SUFFIXES) for signal, names in COUNTERS[engine].items()}
-    latencies = {signal: _histogram(texts, engine, names) for signal, names in HISTOGRAMS[engine].items()}
+    gauges = {signal: _first(texts, names) for signal, names in _GAUGES[engine].items()}
+    counters = {signal: _first(texts, names) for signal, names in _COUNTERS[engine].items()}
+    latencies = {signal: _histogram(texts, bases) for signal, bases in _HISTOGRAMS[engine].items()}
     return EngineCounters(
         engine=engine,
         running=_total(gauges["running"]),
@@ -137,20 +153,10 @@ def _engine(texts: Texts) -> Engine | None:
     return None
 
 
-def _present(texts: Texts, engine: Engine, names: Iterable[str], suffixes: Iterable[str]) -> str | None:
-    """The first full name that the text has: newest name first, then colon before underscore, then suffixes."""
-    candidates = (prefix + name + suffix for name, prefix, suffix in product(names, PREFIXES[engine], suffixes))
-    return next((candidate for candidate in candidates if candidate in texts), None)
-
-
-def _first(texts: Texts, engine: Engine, names: Iterable[str], suffixes: Iterable[str]) -> Sequence[Sample]:
-    """The usable series of the first name that the text has."""
-    name = _present(texts, engine, names, suffixes)
-    return (
-        []
-        if name is None
-        else [sample for sample in texts[name] if _is_usable(sample.value) and _counts(sample.labels)]
-    )
+def _first(texts: Texts, names: Iterable[str]) -> Sequence[Sample]:
+    """The usable series of the first of these names that the text has."""
+    name = next((name for name in names if name in texts), None)
+    return [] if name is None else [s for s in texts[name] if _is_usable(s.value) and _counts(s.labels)]
 
 
 @lru_cache(maxsize=_CACHED_LABELS)
@@ -195,13 +201,13 @@ def _usage(samples: Iterable[Sample]) -> float | None:
     return math.fsum(highest.values()) / len(highest) if highest else None
 
 
-def _histogram(texts: Texts, engine: Engine, names: Iterable[str]) -> Histogram | None:
+def _histogram(texts: Texts, bases: Iterable[str]) -> Histogram | None:
     """The sum over series; without buckets where a series lacks the infinite one or has bounds of its own."""
-    name = next((name for name in names if _present(texts, engine, (name,), _HISTOGRAM_SUFFIXES)), None)
-    if name is None:
+    names = ([base + suffix for suffix in _HISTOGRAM_SUFFIXES] for base in bases)
+    present = next((family for family in names if any(name in texts for name in family)), None)
+    if present is None:
         return None
-    counts = _first(texts, engine, (name,), ("_count",))
-    sums = _first(texts, engine, (name,), ("_sum",))
+    samples, counts, sums = (_first(texts, (name,)) for name in present)
     count = _total(counts)
     if count is None:
         return None
@@ -209,7 +215,7 @@ def _histogram(texts: Texts, engine: Engine, names: Iterable[str]) -> Histogram 
         count=count,
         # The shortest text of a float is the decimal that it was read from, so the sum is that of the text.
         sum_seconds=sum((Fraction(repr(s.value)) for s in sums), Fraction(0)) if len(sums) == len(counts) else None,
-        buckets=_buckets(_first(texts, engine, (name,), ("_bucket",)), len(counts)),
+        buckets=_buckets(samples, len(counts)),
     )
 
 

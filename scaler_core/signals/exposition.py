@@ -8,8 +8,9 @@ agrees with the parsers of `prometheus_client` (property test).
 """
 
 import re
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from functools import lru_cache
+from itertools import groupby, takewhile
 from typing import Final, NamedTuple
 
 _NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
@@ -22,7 +23,7 @@ _PLAIN: Final = re.compile(rf"({_NAME})(?:[ \t]*(\{{)|(?=[ \t])|$)")
 _QUOTED: Final = re.compile(rf"{{[ \t]*{_TEXT}[ \t]*([,}}])")
 _MAX_QUOTE: Final = 120  # a whole bucket line fits in a message; an accidental megabyte does not
 _MAX_CACHED: Final = 512  # characters; bounds the memory of the cache below to a few MiB
-_CACHED_BLOCKS: Final = 8192  # a text of one engine has some fifty; all engines of one model share them
+_CACHED_SERIES: Final = 8192  # a text of one engine has some sixty; all engines of one model share them
 
 Labels = tuple[tuple[str, str], ...]
 """Label names with values, sorted: equal for equal series."""
@@ -52,30 +53,66 @@ def read_samples(text: str, wanted: Set[str]) -> list[Sample]:
 
     Args:
         text: a whole exposition; lines end in LF or CRLF.
-        wanted: sample names as they stand in the text, suffixes such as `_total` and `_bucket` included.
+        wanted: sample names as they stand in the text, suffixes such as `_total` and `_bucket` included; not empty.
 
     Raises:
         MalformedLineError: a wanted line cannot be read.
     """
-    lines = text.split("\n")
-    heads = [line.partition("{")[0] for line in lines]
-    # Names repeat for every bucket and series, so judging the distinct ones is cheaper than judging every line.
-    plain = wanted & set(heads)
-    rare = {head for head in set(heads) - plain if head[:1] != "#" and (not head or " " in head or "\t" in head)}
     samples = []
-    for index, head in enumerate(heads):
-        if head in plain or head in rare:
-            sample = _sample(index + 1, lines[index], head, wanted)
-            if sample is not None:
-                samples.append(sample)
+    lines = f"\n{text}"  # every line begins behind a line feed, which is what the search is fastest at
+    number, counted = 1, 0
+    for found in _scanner(frozenset(wanted)).finditer(lines):
+        number += lines.count("\n", counted, found.start())
+        counted = found.start()
+        sample = _sample(number, found[1], found[2], wanted)
+        if sample is not None:
+            samples.append(sample)
     return samples
 
 
-def _sample(number: int, line: str, head: str, wanted: Set[str]) -> Sample | None:
-    """A line whose part before the first brace is its bare name, or anything with blanks."""
-    if head in wanted and len(line) > len(head):
-        return _labelled(number, line, head, len(head) + 1)
+@lru_cache(maxsize=16)
+def _scanner(wanted: frozenset[str]) -> re.Pattern[str]:
+    """Finds the lines that may hold a wanted sample, without a look at the others but for their beginning."""
+    return re.compile(rf"\n([ \t]*+(?:({_any_of(sorted(wanted))})(?![a-zA-Z0-9_:])|{{)[^\n]*)")
+
+
+def _any_of(words: Sequence[str]) -> str:
+    """A pattern for sorted words that tries every common beginning once."""
+    shared = takewhile(lambda pair: pair[0] == pair[1], zip(words[0], words[-1], strict=False))
+    prefix = "".join(letter for letter, _ in shared)
+    rests = [word[len(prefix) :] for word in words]
+    if rests == [""]:
+        return re.escape(prefix)
+    branches = [_any_of(list(group)) if letter else "" for letter, group in groupby(rests, key=lambda rest: rest[:1])]
+    # The empty rest sorts first and must be tried last.
+    return f"{re.escape(prefix)}(?:{'|'.join(sorted(branches, key=bool, reverse=True))})"
+
+
+def _sample(number: int, line: str, name: str | None, wanted: Set[str]) -> Sample | None:
+    """A line that begins with a wanted name, or with a brace."""
+    # Nearly every line is a series that we met before, one blank and a value.
+    head, _, value = line.rpartition(" ")
+    series = _series(head) if len(head) <= _MAX_CACHED else None
+    if series is not None and series[0] in wanted:
+        return Sample(*series, _number(number, line, value.rstrip("\r")), number)
+    if name is not None and line.startswith("{", len(name)):
+        return _labelled(number, line, name, len(name) + 1)
     return _rare(number, line.strip(), wanted)
+
+
+@lru_cache(maxsize=_CACHED_SERIES)
+def _series(head: str) -> tuple[str, Labels] | None:
+    """The name and labels that are all of this text, if they are."""
+    found = _PLAIN.match(head)
+    if found is None:
+        return None
+    if found[2] is None:
+        return (found[1], ()) if found.end() == len(head) else None
+    try:
+        labels, end = _block(head, found.end())
+    except ValueError:
+        return None
+    return (found[1], labels) if end == len(head) else None
 
 
 def _rare(number: int, line: str, wanted: Set[str]) -> Sample | None:
@@ -103,23 +140,10 @@ def _quoted(number: int, line: str, wanted: Set[str]) -> Sample | None:
 def _labelled(number: int, line: str, name: str, start: int) -> Sample:
     """A line whose labels begin at `start`, just inside the braces."""
     try:
-        head, brace, _ = line.rpartition("}")
-        if brace and start <= len(head) <= start + _MAX_CACHED and " # " not in line:
-            end = len(head) + 1
-            labels = _whole_block(line[start:end])
-        else:  # an exemplar has braces of its own
-            labels, end = _block(line, start)
+        labels, end = _block(line, start)
     except ValueError as error:
         raise MalformedLineError(number, line, str(error)) from None
     return Sample(name, labels, _value(number, line, end), number)
-
-
-@lru_cache(maxsize=_CACHED_BLOCKS)
-def _whole_block(block: str) -> Labels:
-    labels, end = _block(block, 0)
-    if end != len(block):
-        raise ValueError("text follows its labels")
-    return labels
 
 
 def _block(line: str, position: int) -> tuple[Labels, int]:
