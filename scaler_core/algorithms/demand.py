@@ -53,7 +53,8 @@ def metric_total(reading: RoleReading, metric: Metric) -> Fraction | None:
 
 def is_fair_part(reading: RoleReading) -> bool:
     """Whether the sums stand for the whole role: complete, or incomplete only because of the cap of 64 Pods."""
-    return reading.is_complete or (reading.read_share < 1 and reading.state is not SignalState.STALE)
+    asked = reading.read_share * reading.ready_replicas
+    return reading.is_complete or (reading.read_share < 1 and reading.read_replicas >= asked)
 
 
 def _total(reading: RoleReading, *parts: float | None) -> Fraction | None:

@@ -91,14 +91,25 @@ def guard(
     """
     if latency.needs_growth:
         return _grow(recommendation, latency, current=current, ready=ready, without_credit=without_credit)
-    if not latency.is_high and not latency.missing:
-        return recommendation
-    why = latency.message if latency.is_high else f"p95 {' and '.join(latency.missing)} of a role with work is missing"
+    if latency.is_high:
+        return _hold(recommendation, latency.message, least=current, current=current)
+    if latency.missing:
+        why = f"p95 {' and '.join(latency.missing)} of a role with work is missing"
+        return _hold(recommendation, why, least=recommendation.replicas, current=current)
+    return recommendation
+
+
+def _hold(recommendation: Recommendation, why: str, *, least: int, current: int) -> Recommendation:
+    """No shrinkage in this pass, and no fewer than `least` in the windows of later ones.
+
+    A missing latency says nothing about the load, so it leaves the count as it is: a role with rare long requests,
+    whose latency is missing now and then, could otherwise never shrink.
+    """
     if recommendation.replicas >= current:
         return replace(recommendation, holds_scale_down=True)
     return replace(
         recommendation,
-        replicas=current,
+        replicas=max(least, recommendation.replicas),
         reason=RoleReason.LATENCY_GUARD_HOLD,
         message=f"{why}: holding {replicas(current)}; otherwise {recommendation.message}",
         holds_scale_down=True,

@@ -154,6 +154,15 @@ def test_a_role_above_the_cap_is_averaged_as_a_whole() -> None:
     assert answer.replicas == 80
 
 
+def test_failed_reads_of_a_role_above_the_cap_are_a_lower_bound_too() -> None:
+    capped = {"read_share": Fraction(1, 2), "is_complete": False, "prompt_rate": 32_000.0, "taken_at": START}
+    spec = token_spec()
+    for read, is_partial in ((64, False), (63, True)):
+        sample = reading(ready=128, read_replicas=Fraction(read), **capped)
+        memory = recommend({"server": sample}, {"server": counts(128)}, spec, AlgorithmMemory(), START).memory
+        assert memory.roles["server"].history.samples[-1].is_partial is is_partial
+
+
 @pytest.mark.parametrize("state", [SignalState.MISSING, SignalState.STALE])
 def test_an_unknown_rate_neither_grows_nor_shrinks(state: SignalState) -> None:
     now = START + 12 * INTERVAL
