@@ -19,6 +19,8 @@ BOOKMARK_SECONDS: Final = 60.0
 """A real server sends bookmarks once a minute, and one shortly before a watch ends."""
 LAST_BOOKMARK_SECONDS: Final = 2.0
 WATCH_SECONDS: Final = 1800
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+"""Annotation of the bookmark that ends the list which a watch with `sendInitialEvents` begins with."""
 _SNAPSHOTS: Final = 64
 
 
@@ -116,15 +118,19 @@ class Reader:
         return self._watch(call, int(asked or 0), matches)
 
     async def _watch(self, call: Call, version: int, matches: Predicate) -> AsyncIterator[Document]:
+        streams_list = is_true(call.query.get("sendInitialEvents"))
         with self._store.subscribe(call.resource.bucket) as queue:
             try:
-                past = self._store.since(call.resource.bucket, version) if version else self._present(call)
+                from_now = streams_list or not version
+                past = self._present(call) if from_now else self._store.since(call.resource.bucket, version)
             except TooOldError as error:
                 yield {"type": "ERROR", "object": expired(str(error)).to_wire()}
                 return
             for change in past:
                 for event in _events(call, change, matches):
                     yield event
+            if streams_list:
+                yield _bookmark(call, self._store.version, {"annotations": {INITIAL_EVENTS_END: "true"}})
             async for event in self._live(call, queue, matches):
                 yield event
 
@@ -159,9 +165,9 @@ def _options(query: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in query.items() if name in ("dryRun", "gracePeriodSeconds")}
 
 
-def _bookmark(call: Call, version: int) -> Document:
+def _bookmark(call: Call, version: int, extra: Document | None = None) -> Document:
     header = {"kind": call.resource.kind, "apiVersion": call.resource.api_version}
-    return {"type": "BOOKMARK", "object": {**header, "metadata": {"resourceVersion": str(version)}}}
+    return {"type": "BOOKMARK", "object": {**header, "metadata": {"resourceVersion": str(version), **(extra or {})}}}
 
 
 def _events(call: Call, change: Change, matches: Predicate) -> list[Document]:

@@ -1,6 +1,7 @@
 """What the embedded cluster offers beyond a real one: handles, users, faults, counters, an audit log."""
 
 import asyncio
+import json
 import signal
 import ssl
 import sys
@@ -207,6 +208,20 @@ async def test_bookmarks_come_at_the_asked_pace() -> None:
         async with session.get(PATH, params=params) as response:
             lines = [await response.content.readline() for _ in range(3)]
     assert all(b'"type":"BOOKMARK"' in line for line in lines)
+
+
+async def test_streamed_list_ends_with_a_marked_bookmark() -> None:
+    async with _cluster() as cluster, aiohttp.ClientSession(cluster.url) as session:
+        await cluster.create(DEPLOYMENT)
+        params = {"watch": "1", "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        async with session.get(PATH, params=params | {"allowWatchBookmarks": "true"}) as response:
+            added, end = [json.loads(await response.content.readline()) for _ in range(2)]
+        assert added["type"] == "ADDED"
+        assert end["type"] == "BOOKMARK"
+        assert end["object"]["metadata"] == {
+            "resourceVersion": str(cluster.store.version),
+            "annotations": {"k8s.io/initial-events-end": "true"},
+        }
 
 
 async def test_namespace_takes_its_content_along_and_waits_for_finalizers() -> None:
