@@ -128,6 +128,12 @@ async def test_main_resource_keeps_the_status(api_server: Server) -> None:
     assert (written.status, written.body["status"], written.body["spec"]["size"]) == (200, {"phase": "Ready"}, 2)
 
 
+async def test_main_resource_cannot_begin_a_status(api_server: Server) -> None:
+    await api_server.create(widget(size=1))
+    written = await api_server.merge_patch({"spec": {"size": 2}, "status": {"phase": "Forged"}})
+    assert (written.status, "status" in written.body) == (200, False)
+
+
 async def test_status_writes_change_nothing_else(api_server: Server) -> None:
     await api_server.create(widget(size=1))
     stored = (await api_server.get()).body

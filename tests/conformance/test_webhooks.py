@@ -1,5 +1,6 @@
 """Admission webhooks over TLS: what they are sent, and what becomes of their answers."""
 
+import asyncio
 import base64
 import copy
 import json
@@ -107,8 +108,6 @@ def _pem(webhook: Webhook) -> bytes:
 
 
 async def _until_noticed(server: Server, marker: str, seen: list[bool], *, unreachable: bool) -> None:
-    import asyncio
-
     document = widget("probe", size=1)
     document["metadata"]["labels"] = {"probe": marker}
     async with asyncio.timeout(10):
@@ -215,6 +214,15 @@ async def test_impersonated_user_is_who_asks(api_server: Server, webhook: Webhoo
     user = webhook.requests[0]["userInfo"]
     assert user["username"] == "alice"
     assert set(user["groups"]) == {"system:masters", "system:authenticated"}
+
+
+async def test_writes_that_meet_in_a_webhook_are_all_applied(api_server: Server, webhook: Webhook) -> None:
+    await api_server.create(widget(tags={}))
+    async with _registered(api_server, webhook):
+        patches = (api_server.merge_patch({"spec": {"tags": {f"k{index}": "v"}}}) for index in range(3))
+        answers = await asyncio.gather(*patches)
+    assert [answer.status for answer in answers] == [200, 200, 200]
+    assert set((await api_server.get()).body["spec"]["tags"]) == {"k0", "k1", "k2"}
 
 
 async def test_refusal_reaches_the_client_with_code_reason_and_causes(api_server: Server, webhook: Webhook) -> None:
