@@ -43,20 +43,26 @@ class Authority:
 
     def server_context(self, host: str) -> ssl.SSLContext:
         """A context that serves a leaf for an address, `localhost` and the names of the `kubernetes` Service."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        names = [x509.DNSName(name) for name in ("localhost", "kubernetes", "kubernetes.default.svc")]
-        alternatives = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(host)), *names])
-        constraints = x509.BasicConstraints(ca=False, path_length=None)
-        builder = _builder(_name("embedded-apiserver"), self.certificate.subject, key.public_key(), constraints)
-        leaf = builder.add_extension(alternatives, critical=False).sign(self.key, hashes.SHA256())
+        certificate, private = self.leaf(host, "localhost", "kubernetes", "kubernetes.default.svc")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         with tempfile.TemporaryDirectory() as folder:
             chain = Path(folder) / "tls.pem"
-            private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
             chain.touch(mode=0o600)
-            chain.write_bytes(private + leaf.public_bytes(Encoding.PEM))
+            chain.write_bytes(private + certificate)
             context.load_cert_chain(chain)
         return context
+
+    def leaf(self, address: str, *names: str) -> tuple[bytes, bytes]:
+        """A new certificate for an IP address and DNS names, and its private key, both in PEM."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        alternatives = x509.SubjectAlternativeName(
+            [x509.IPAddress(ipaddress.ip_address(address)), *(x509.DNSName(name) for name in names)]
+        )
+        constraints = x509.BasicConstraints(ca=False, path_length=None)
+        builder = _builder(_name("embedded-apiserver"), self.certificate.subject, key.public_key(), constraints)
+        leaf = builder.add_extension(alternatives, critical=False).sign(self.key, hashes.SHA256())
+        private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        return leaf.public_bytes(Encoding.PEM), private
 
 
 def _name(common: str) -> x509.Name:

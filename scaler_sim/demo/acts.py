@@ -16,6 +16,7 @@ from scaler_sim.scenario.plane import Identity
 from scaler_sim.workload.closed_loop import BENCHMARK, ClosedLoop, Phase, TextShape
 
 LOOK_SECONDS: Final = 0.1  # real seconds
+EDIT_AFTER_SECONDS: Final = 20.0  # clock seconds into the sustain phase
 SCHEDULE: Final = (*BENCHMARK[:-1], Phase(name="cooldown", seconds=None, concurrency=BENCHMARK[-1].concurrency))
 """The benchmark's text schedule, whose cooldown goes on until the counts are back at the minimum."""
 
@@ -59,7 +60,7 @@ async def load(stage: Stage) -> None:
     stage.began_at, stage.epoch = stage.now, host.epoch
     stage.journal.begin(stage.now)
     stage.loop.start()
-    await _until(lambda: stage.current_phase == "sustain")
+    await _until(lambda: stage.current_phase == "sustain" and stage.now > stage.phase_at + EDIT_AFTER_SECONDS)
     await _refused_counts(stage)
     await _until(lambda: stage.current_phase == "cooldown")
     await _until(lambda: _is_at_minimum(stage))

@@ -1,11 +1,16 @@
 """What happened to counts, from what a client of the API server sees."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from scaler_core.api.deployment import ModelDeployment
-from scaler_core.api.scaler_status import RoleObservation, ScalerStatus
+from scaler_core.api.scaler_status import Commit, ScalerStatus
+from scaler_core.model.action import render_vector
 from scaler_sim.demo.manifests import MINIMUM
+
+MOST_LOOKS: Final = 15
+"""Looks at the events before a decision is told without its cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +34,17 @@ class Decision:
         return f"{changes}: {self.cause}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """A vector whose cause is not known yet: the event that tells it is on its way."""
+
+    at: float
+    phase: str
+    commit: Commit
+    looks: int = 0
+    """How often it was looked for."""
+
+
 @dataclass(kw_only=True)
 class Journal:
     """Collects decisions, the first growth, and the replica-seconds that were paid for."""
@@ -40,10 +56,12 @@ class Journal:
     """Clock seconds at which a count was first seen above the minimum."""
     counts: Mapping[str, int] = field(default_factory=dict)
     replica_seconds: float = 0.0
+    untold: list[Committed] = field(default_factory=list)
     _began_at: float | None = None
     _last_at: float | None = None
     _held: int = 0
     _decision_id: str = ""
+    _used: set[str] = field(default_factory=set)
 
     def begin(self, at: float) -> None:
         """The load begins."""
@@ -61,8 +79,8 @@ class Journal:
         """Whether a count was above the minimum before the ramp began."""
         return self.ramp_at is not None and self.first_above_at is not None and self.first_above_at < self.ramp_at
 
-    def observe(self, at: float, phase: str, target: ModelDeployment, status: ScalerStatus) -> Decision | None:
-        """Take note of a moment; the decision that is new in it, if there is one.
+    def observe(self, at: float, phase: str, target: ModelDeployment, status: ScalerStatus) -> None:
+        """Take note of a moment.
 
         Args:
             at: clock seconds.
@@ -77,42 +95,40 @@ class Journal:
         self._held = sum(max(role.desired, role.ready) for role in target.status.roles)
         if self.first_above_at is None and any(count > MINIMUM for count in target.vector.values()):
             self.first_above_at = at
-        return self._new_decision(at, phase, status)
-
-    def _new_decision(self, at: float, phase: str, status: ScalerStatus) -> Decision | None:
         commit = status.last_commit
-        if commit is None or commit.decision_id == self._decision_id:
-            return None
-        self._decision_id = commit.decision_id
-        changed = [
-            role for role in status.roles if commit.vector.get(role.name) != commit.baseline_vector.get(role.name)
-        ]
-        decision = Decision(
-            at=at - (self._began_at if self._began_at is not None else at),
-            phase=phase,
-            baseline=commit.baseline_vector,
-            vector=commit.vector,
-            cause=f"{commit.cause.value}, " + "; ".join(_because(role) for role in changed),
-        )
-        self.decisions.append(decision)
-        return decision
+        if commit is not None and commit.decision_id != self._decision_id:
+            self._decision_id = commit.decision_id
+            since = at - (self._began_at if self._began_at is not None else at)
+            self.untold.append(Committed(at=since, phase=phase, commit=commit))
+
+    def explain(self, notes: Mapping[str, str]) -> list[Decision]:
+        """Join commits with the events that tell their causes; the decisions that are complete now.
+
+        Args:
+            notes: of the scaler's events, by the event's name.
+        """
+        told, waiting = [], []
+        for committed in self.untold:
+            cause = self._cause(committed.commit, notes)
+            if cause is None and committed.looks < MOST_LOOKS:
+                waiting.append(replace(committed, looks=committed.looks + 1))
+                continue
+            told.append(_decision(committed, cause or committed.commit.cause.value))
+        self.untold = waiting
+        self.decisions += told
+        return told
+
+    def _cause(self, commit: Commit, notes: Mapping[str, str]) -> str | None:
+        prefix = f"{render_vector(commit.baseline_vector)} -> {render_vector(commit.vector)}"
+        for name, note in notes.items():
+            if name not in self._used and note.startswith(prefix):
+                self._used.add(name)
+                return note.removeprefix(prefix).removeprefix(": ") or None
+        return None
 
 
-def _because(role: RoleObservation) -> str:
-    return f"{role.name} {role.reason} at {demand(role)}, wants {role.raw_recommended_replicas}"
-
-
-def demand(role: RoleObservation) -> str:
-    """What was measured of a role, in the units that matter to it."""
-    parts = []
-    if role.prompt_tokens_per_second is not None and float(str(role.prompt_tokens_per_second)):
-        parts.append(f"{_number(role.prompt_tokens_per_second)} prompt tok/s")
-    elif role.generation_tokens_per_second is not None:
-        parts.append(f"{_number(role.generation_tokens_per_second)} tok/s")
-    if role.running_requests is not None:
-        parts.append(f"{role.running_requests}+{role.waiting_requests or 0} requests")
-    return ", ".join(parts) or role.signal_state.value
-
-
-def _number(quantity: object) -> str:
-    return f"{float(str(quantity)):.0f}"
+def _decision(committed: Committed, cause: str) -> Decision:
+    commit = committed.commit
+    return Decision(
+        at=committed.at, phase=committed.phase, baseline=commit.baseline_vector, vector=commit.vector, cause=cause
+    )

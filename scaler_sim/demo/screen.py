@@ -15,7 +15,7 @@ from scaler_core.api.meta import Condition
 from scaler_sim.demo.live import LiveRole
 
 KEPT_LINES: Final = 14
-PLAIN_PERIOD_SECONDS: Final = 15.0  # clock seconds between two lines about the roles
+PLAIN_PERIOD_SECONDS: Final = 30.0  # clock seconds between two lines about the roles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +93,9 @@ class PlainScreen:
             return
         self._counts, self._shown_at = counts, frame.at
         rows = "; ".join(
-            f"{role.name} {role.ready}/{role.current} ready, demand {_number(role.demand)}, "
-            f"p95 {_number(role.latency_milliseconds)} ms, wants {_number(role.recommended)}, {role.reason or '-'}"
+            f"{role.name} {role.ready} ready of {role.current}, demand {_number(role.demand)}, "
+            f"requests {role.requests}, p95 {_number(role.latency_milliseconds)} ms, "
+            f"recommended {_number(role.recommended)}, planned {_number(role.planned)} ({role.reason or '-'})"
             for role in frame.roles
         )
         self.say(f"[{frame.heading()}] {rows}")
@@ -147,7 +148,9 @@ class LiveScreen:
         if self._frame is not None:
             frame = self._frame
             conditions = Text("  ".join(condition_words(condition) for condition in frame.conditions))
-            parts.append(Panel(Group(_table(frame), conditions), title=self._title, subtitle=frame.heading()))
+            reasons = [Text(f"{role.name}: {role.message}", style="dim") for role in frame.roles if role.message]
+            body = Group(_table(frame), *reasons, conditions)
+            parts.append(Panel(body, title=self._title, subtitle=frame.heading()))
         parts += [Text(line, overflow="fold") for line in self._lines]
         return Group(*parts)
 
@@ -155,7 +158,7 @@ class LiveScreen:
 def _table(frame: Frame) -> Table:
     table = Table(box=None, expand=True)
     table.add_column("role")
-    for heading in ("current", "ready", "demand", "p95 ms", "recommended"):
+    for heading in ("current", "ready", "demand", "requests", "p95 ms", "recommended", "planned"):
         table.add_column(heading, justify="right")
     table.add_column("reason")
     for role in frame.roles:
@@ -164,8 +167,10 @@ def _table(frame: Frame) -> Table:
             Text("■" * role.current + f" {role.current}", style="bold"),
             Text(str(role.ready), style="green" if role.ready >= role.current else "yellow"),
             _number(role.demand),
+            role.requests,
             _number(role.latency_milliseconds),
             _number(role.recommended),
+            _number(role.planned),
             role.reason,
         )
     return table

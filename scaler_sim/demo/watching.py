@@ -1,9 +1,9 @@
 """Looking at the cluster all the time: what the screen shows and what the journal keeps."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Any, Final
 
 import aiohttp
 
@@ -25,28 +25,30 @@ async def watched(stage: Stage) -> AsyncIterator[None]:
     async with asyncio.TaskGroup() as tasks:
         watcher = tasks.create_task(_watch(stage), name="watch")
         yield
-        await _look(stage, metrics="")
         watcher.cancel()
+        await asyncio.wait({watcher})
+        await _look(stage, explained={})
 
 
 async def _watch(stage: Stage) -> None:
-    url = f"http://127.0.0.1:{stage.scenario.controller_health_port}/metrics"
+    url = f"http://127.0.0.1:{stage.scenario.controller_health_port}/debug/scalers/{SCALER.namespace}/{SCALER.name}"
     async with aiohttp.ClientSession(trust_env=False, timeout=aiohttp.ClientTimeout(total=1)) as session:
         while True:
             stage.scenario.require_running()
-            await _look(stage, await _text(session, url))
+            await _look(stage, await _explained(session, url))
             await asyncio.sleep(LOOK_SECONDS)
 
 
-async def _text(session: aiohttp.ClientSession, url: str) -> str:
+async def _explained(session: aiohttp.ClientSession, url: str) -> Mapping[str, Any]:
     try:
         async with session.get(url) as response:
-            return await response.text() if response.status == 200 else ""
+            explained: Mapping[str, Any] = await response.json() if response.status == 200 else {}
+            return explained
     except (aiohttp.ClientError, TimeoutError):
-        return ""  # the controller is still starting, or ending; whether it runs is checked apart
+        return {}  # the controller is still starting, or ending; whether it runs is checked apart
 
 
-async def _look(stage: Stage, metrics: str) -> None:
+async def _look(stage: Stage, explained: Mapping[str, Any]) -> None:
     admin = stage.scenario.admin
     try:
         stage.target = ModelDeployment.from_wire(await admin.get(resources.deployments(), TARGET))
@@ -58,10 +60,20 @@ async def _look(stage: Stage, metrics: str) -> None:
         stage.scaler = None
     _note_phase(stage)
     status = ScalerStatus() if stage.scaler is None else stage.scaler.status
-    decision = stage.journal.observe(stage.now, stage.phase_name, stage.target, status)
-    if decision is not None:
-        stage.screen.say(f"Decision at {decision.at:.0f} s: {decision.sentence()}")
-    stage.screen.show(_frame(stage, stage.target, status, metrics))
+    stage.journal.observe(stage.now, stage.current_phase, stage.target, status)
+    if stage.journal.untold:
+        for decision in stage.journal.explain(await _notes(stage)):
+            stage.screen.say(f"Decision at {decision.at:.0f} s: {decision.sentence()}")
+    stage.screen.show(_frame(stage, stage.target, status, explained))
+
+
+async def _notes(stage: Stage) -> Mapping[str, str]:
+    listing = await stage.scenario.admin.list_all(resources.EVENTS, namespace=SCALER.namespace)
+    return {
+        event["metadata"]["name"]: event.get("note", "")
+        for event in listing.items
+        if (event.get("regarding") or {}).get("name") == SCALER.name
+    }
 
 
 def _note_phase(stage: Stage) -> None:
@@ -77,15 +89,14 @@ def _note_phase(stage: Stage) -> None:
         stage.screen.say(f"Phase {name}: {phase.concurrency} concurrent streams.")
 
 
-def _frame(stage: Stage, target: ModelDeployment, status: ScalerStatus, metrics: str) -> Frame:
+def _frame(stage: Stage, target: ModelDeployment, status: ScalerStatus, explained: Mapping[str, Any]) -> Frame:
     phase = None if stage.loop is None else stage.loop.phase
-    ready = {role.name: role.ready for role in target.status.roles}
     return Frame(
         at=stage.now - (stage.now if stage.began_at is None else stage.began_at),
         phase=stage.phase_name,
         phase_seconds=stage.now - stage.phase_at,
         phase_length=None if phase is None else phase.seconds,
         streams=0 if phase is None else phase.concurrency,
-        roles=live_roles(target.vector, ready, status, metrics, SCALER),
+        roles=live_roles(target, explained),
         conditions=status.conditions,
     )

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from scaler_core.admission import registration
 from scaler_core.api import crd
 from scaler_core.api.meta import ObjectKey
 from scaler_kube import errors, resources
-from scaler_kube.client import KubeClient, connect
+from scaler_kube.client import FieldConflicts, KubeClient, connect
 from scaler_kube.clock import SteadyClock
 from scaler_kube.resources import Resource
 from scaler_sim.apiserver.cluster import neighbour_definitions
+from scaler_sim.apiserver.tls import Authority
 from scaler_sim.engines.profile import EngineProfile
 from scaler_sim.operator.operator import FIELD_MANAGER, Operator
 from scaler_sim.operator.settings import OperatorSettings
@@ -62,6 +64,7 @@ class Scenario:
         self.controller = self._controller()
         self.webhook_port = free_port()
         self.webhook_health_port = free_port()
+        self._authority = Authority.make()
         self.webhook = self._webhook()
 
     @property
@@ -97,6 +100,22 @@ class Scenario:
         """
         await self.webhook.start()
         await self.webhook.wait_until_answers(f"http://127.0.0.1:{self.webhook_health_port}/readyz", READY_SECONDS)
+        await self.register_webhook()
+
+    async def register_webhook(self) -> None:
+        """Let the API server ask the webhook, from now on.
+
+        Raises:
+            KubeError: it could not be registered.
+        """
+        reach = registration.Url(base=f"https://127.0.0.1:{self.webhook_port}")
+        documents = registration.build(reach, ca_bundle=self._authority.encoded())
+        for resource, document in (
+            (resources.MUTATING_WEBHOOKS, documents.mutating),
+            (resources.VALIDATING_WEBHOOKS, documents.validating),
+        ):
+            key = ObjectKey("", document["metadata"]["name"])
+            await self.admin.apply(resource, key, document, conflicts=FieldConflicts.FORCE)
 
     async def start_processes(self) -> None:
         """Start both processes of the product; arguments and errors as of each alone."""
@@ -133,10 +152,7 @@ class Scenario:
         flags = (
             *credentials.flags,
             *self.settings.clock_flags(),
-            "--health-host",
-            "127.0.0.1",
-            "--health-port",
-            str(self.controller_health_port),
+            *_pairs(health_host="127.0.0.1", health_port=self.controller_health_port),
             *self.settings.controller_flags,
         )
         log = self.settings.logs / "controller.log"
@@ -144,20 +160,35 @@ class Scenario:
 
     def _webhook(self) -> Child:
         credentials = self.credentials(Identity.WEBHOOK)
+        certificate, key = self._certificate()
         flags = (
             *credentials.flags,
-            "--host",
-            "127.0.0.1",
-            "--port",
-            str(self.webhook_port),
-            "--health-port",
-            str(self.webhook_health_port),
-            "--operator-user",
-            self.credentials(Identity.CONTROLLER).username,
+            *_pairs(
+                host="127.0.0.1",
+                port=self.webhook_port,
+                health_host="127.0.0.1",
+                health_port=self.webhook_health_port,
+                tls_cert=certificate,
+                tls_key=key,
+                operator_user=self.credentials(Identity.CONTROLLER).username,
+                lame_duck_seconds=0,
+            ),
             *self.settings.webhook_flags,
         )
         log = self.settings.logs / "webhook.log"
         return Child(name="webhook", module="scaler_webhook", arguments=flags, log=log)
+
+    def _certificate(self) -> tuple[Path, Path]:
+        files = (self.settings.logs / "webhook.crt", self.settings.logs / "webhook.key")
+        for path, content in zip(files, self._authority.leaf("127.0.0.1", "localhost"), strict=True):
+            path.touch(mode=0o600)
+            path.write_bytes(content)
+        return files
+
+
+def _pairs(**flags: object) -> tuple[str, ...]:
+    """Command line flags by their Python names."""
+    return tuple(part for name, value in flags.items() for part in (f"--{name.replace('_', '-')}", str(value)))
 
 
 def definitions() -> tuple[dict[str, Any], ...]:

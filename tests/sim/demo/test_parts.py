@@ -12,11 +12,11 @@ from scaler_core.api.deployment import ModelDeployment
 from scaler_core.api.meta import Condition, ConditionStatus
 from scaler_core.api.scaler import ModelDeploymentScaler
 from scaler_core.api.scaler_spec import AlgorithmType
-from scaler_core.api.scaler_status import Commit, RoleObservation, ScalerStatus
+from scaler_core.api.scaler_status import Commit, ScalerStatus
 from scaler_core.model.scrape import Engine
 from scaler_sim.demo import manifests
 from scaler_sim.demo.defaults import changed_defaults
-from scaler_sim.demo.journal import Journal
+from scaler_sim.demo.journal import MOST_LOOKS, Journal
 from scaler_sim.demo.live import LiveRole, live_roles
 from scaler_sim.demo.screen import Frame, PlainScreen
 from scaler_sim.demo.settings import DemoSettings
@@ -40,28 +40,28 @@ def commit(identity: str, before: dict[str, int], after: dict[str, int]) -> Comm
 
 
 ONE, TWO = {"prefill": 1, "decode": 1}, {"prefill": 2, "decode": 2}
-OBSERVED = RoleObservation.from_wire(
-    {
-        "name": "prefill",
-        "promptTokensPerSecond": "4870.5",
-        "runningRequests": 8,
-        "waitingRequests": 4,
-        "rawRecommendedReplicas": 5,
-        "reason": "Panic",
-    }
-)
 
 
-def test_the_journal_keeps_each_decision_once_with_its_cause():
+def test_the_journal_joins_each_commit_with_the_event_that_tells_its_cause():
     journal = Journal()
     journal.begin(1000.0)
-    quiet = ScalerStatus()
-    grown = ScalerStatus(roles=(OBSERVED,), last_commit=commit("a", ONE, {"prefill": 2, "decode": 1}))
-    assert journal.observe(1010.0, "baseline", target(1, 1), quiet) is None
-    decision = journal.observe(1060.0, "ramp", target(2, 1), grown)
-    assert journal.observe(1061.0, "ramp", target(2, 1), grown) is None
-    assert decision.at == 60.0
-    assert decision.sentence() == ("prefill 1 → 2: Plan, prefill Panic at 4870 prompt tok/s, 8+4 requests, wants 5")
+    grown = ScalerStatus(last_commit=commit("a", ONE, {"prefill": 2, "decode": 1}))
+    journal.observe(1010.0, "baseline", target(1, 1), ScalerStatus())
+    assert journal.explain({}) == []
+    for at in (1060.0, 1061.0):
+        journal.observe(at, "ramp", target(2, 1), grown)
+        assert journal.explain({"other": "Bound under term 1"}) == []
+    notes = {"note": "prefill=1 decode=1 -> prefill=2 decode=1: p95 TTFT of 2500 ms"}
+    assert [d.sentence() for d in journal.explain(notes)] == ["prefill 1 → 2: p95 TTFT of 2500 ms"]
+    assert journal.decisions[0].at == 60.0
+    assert journal.explain(notes) == []
+    journal.observe(1099.0, "ramp", target(1, 1), ScalerStatus(last_commit=commit("b", TWO, ONE)))
+    journal.observe(
+        1200.0, "ramp", target(2, 1), ScalerStatus(last_commit=commit("c", ONE, {"prefill": 2, "decode": 1}))
+    )
+    for _ in range(MOST_LOOKS):
+        assert journal.explain(notes) == [], "an event tells of one decision"
+    assert [d.cause for d in journal.explain(notes)] == ["Plan", "Plan"], "told without a cause in the end"
 
 
 def test_replica_seconds_count_what_is_held_retiring_replicas_included():
@@ -92,28 +92,29 @@ def test_changed_defaults_are_exactly_what_differs():
     assert "spec.algorithm.predictive.measurementNoise" not in fields
 
 
-def test_live_rows_come_from_the_controllers_metrics():
-    text = (
-        "# TYPE mds_demand gauge\n"
-        'mds_demand{namespace="default",scaler="chat",role="prefill"} 4870.5\n'
-        'mds_demand{namespace="default",scaler="other",role="prefill"} 1.0\n'
-        "# TYPE mds_ttft_p95_seconds gauge\n"
-        'mds_ttft_p95_seconds{namespace="default",scaler="chat",role="prefill"} 0.5\n'
-        "# TYPE mds_recommended_replicas gauge\n"
-        'mds_recommended_replicas{namespace="default",scaler="chat",role="prefill"} 5.0\n'
-    )
-    rows = live_roles(TWO, {"prefill": 1}, ScalerStatus(roles=(OBSERVED,)), text, manifests.SCALER)
+def test_live_rows_come_from_the_controllers_last_pass():
+    prefill = {
+        "reading": {"running": 8.0, "waiting": 4.0, "ttftMilliseconds": 2500.0, "itlMilliseconds": None},
+        "recommendation": {"replicas": 5, "demand": 4870.5},
+        "replicas": 2,
+        "reason": "AtMaximum",
+        "message": "5 is above maxReplicas 2",
+    }
+    rows = live_roles(target(2, 2), {"roles": {"prefill": prefill}})
     assert rows == (
         LiveRole(
             name="prefill",
             current=2,
             ready=1,
             demand=4870.5,
+            requests="8+4",
+            latency_milliseconds=2500.0,
             recommended=5,
-            latency_milliseconds=500.0,
-            reason="Panic",
+            planned=2,
+            reason="AtMaximum",
+            message="5 is above maxReplicas 2",
         ),
-        LiveRole(name="decode", current=2, ready=0),
+        LiveRole(name="decode", current=2, ready=1),
     )
 
 
@@ -136,22 +137,23 @@ def frame(at: float, current: int) -> Frame:
 def test_plain_lines_tell_what_is_new_and_nothing_twice():
     output = io.StringIO()
     screen = PlainScreen(Console(file=output, width=40))
-    for at, current in ((0.0, 1), (1.0, 1), (2.0, 2), (3.0, 2), (20.0, 2)):
+    for at, current in ((0.0, 1), (1.0, 1), (2.0, 2), (3.0, 2), (40.0, 2)):
         screen.show(frame(at, current))
     lines = output.getvalue().splitlines()
     assert lines[0] == "  condition Bound=True: term 1"
     assert [line.split("]")[0] for line in lines[1:]] == [
         "[ramp, 0 of 75 s, 24 concurrent streams",
         "[ramp, 2 of 75 s, 24 concurrent streams",
-        "[ramp, 20 of 75 s, 24 concurrent streams",
+        "[ramp, 40 of 75 s, 24 concurrent streams",
     ]
-    assert "prefill 1/2 ready, demand 4870" in lines[2]
+    assert "prefill 1 ready of 2, demand 4870" in lines[2]
 
 
 def test_the_summary_is_one_line_of_json():
     journal = Journal()
     journal.begin(0.0)
     journal.observe(60.0, "ramp", target(2, 2), ScalerStatus(last_commit=commit("a", ONE, TWO)))
+    journal.explain({"e": "prefill=1 decode=1 -> prefill=2 decode=2: load"})
     result = PhaseResult(
         phase="ramp",
         requests=10,
