@@ -6,6 +6,7 @@
 | Asked    | Asked     | Asked    | the same term again, so a late write of the first is ours |
 | Asked    | Seen      | Bound    | term                                                      |
 | Asked    | Outbid    | Unbound  | another owner decided at or above the term: a new one     |
+| Bound    | Seen      | Bound    |                                                           |
 | Bound    | Released  | Unbound  | transaction fields are dropped, the floor stays           |
 | Bound    | Lost      | Unbound  | the same; the fence was down                              |
 """

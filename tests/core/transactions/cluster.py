@@ -9,8 +9,10 @@ from typing import Any
 import jsonpatch
 
 from scaler_core import transactions
+from scaler_core.admission import fence
+from scaler_core.admission.verdict import Denied, Found, Operation, Request
 from scaler_core.api.deployment import ModelDeployment
-from scaler_core.api.ownership import BINDING, DECISION, parse_binding, parse_decision
+from scaler_core.api.ownership import BINDING, DECISION, FENCE_WEBHOOK, parse_binding, parse_decision
 from scaler_core.api.pod import COMPONENT_LABEL, ORDINAL_LABEL, Pod
 from scaler_core.api.reasons import RoleReason
 from scaler_core.api.scaler import FINALIZER, ModelDeploymentScaler
@@ -45,9 +47,16 @@ class Fault(Enum):
     CRASH_BEFORE_TARGET = "crash after the status write"
     CRASH_AFTER_TARGET = "crash after the target write"
     ANSWER_LOST = "the write lands, its answer is lost"
+    LOST = "the write never arrives, and nobody knows"
     LATE = "the write is on its way, and lands or not later"
     REFUSED = "an admission refuses"
     RACED = "someone else writes the target first"
+
+
+UNSENT = {
+    Fault.REFUSED: Refused(message="admission webhook denied the request: no"),
+    Fault.LOST: Unknown(message="no answer"),
+}
 
 
 def scaler_document(**spec: Any) -> dict[str, Any]:
@@ -133,6 +142,8 @@ class Cluster:
     settled: Settled | None = None
     writes: list[Mapping[str, int]] = field(default_factory=list)
     """Every vector that landed."""
+    refusals: list[str] = field(default_factory=list)
+    """What the fence said to our own writes."""
 
     def __post_init__(self) -> None:
         for role, count in self.vector.items():
@@ -239,16 +250,19 @@ class Cluster:
             return Committed(generation=0)
         assert world.target is not None
         patch = self.patch_of(action, world)
-        if fault is Fault.REFUSED:
-            return Refused(message="admission webhook denied the request: no")
+        if fault in UNSENT:
+            return UNSENT[fault]
         if fault is Fault.LATE:
             self.in_flight.append((self.now, patch))
             return Unknown(message="no answer")
         if fault is Fault.RACED:
             self.edit()
         answer = self.apply(patch)
-        if fault is Fault.ANSWER_LOST:
-            return Unknown(message="no answer")
+        return Unknown(message="no answer") if fault is Fault.ANSWER_LOST else self.outcome(answer, action, world)
+
+    def outcome(self, answer: patches.Answer | None, action: Action, world: World) -> Outcome:
+        """What the shell makes of an answer, with a direct read where it needs one."""
+        assert world.target is not None
         if answer is None:
             assert self.target is not None
             return Committed(generation=self.target["metadata"]["generation"])
@@ -276,8 +290,21 @@ class Cluster:
             after = jsonpatch.apply_patch(self.target, [dict(operation) for operation in patch])
         except jsonpatch.JsonPatchException:
             return patches.Answer(code=422, message="the server rejected our request due to an error in our request")
+        if refusal := self._judge(after):
+            self.refusals.append(refusal)
+            return patches.Answer(
+                code=403, message=f'admission webhook "{FENCE_WEBHOOK}" denied the request: {refusal}'
+            )
         self._store(after)
         return None
+
+    def _judge(self, after: dict[str, Any]) -> str:
+        """The real fence, for a write of our own."""
+        request = Request(
+            operation=Operation.UPDATE, user="us", namespace=NAMESPACE, name=NAME, old=self.target or {}, new=after
+        )
+        verdict = fence.judge(request, {"us"}, Found(document=self.scaler))
+        return verdict.violations[0].message if isinstance(verdict, Denied) else ""
 
     def _store(self, after: dict[str, Any]) -> None:
         assert self.target is not None
