@@ -97,6 +97,7 @@ class EventReason(StrEnum):
     REBALANCE_BLOCKED = "RebalanceBlocked"
     REBALANCE_NOT_APPLICABLE = "RebalanceNotApplicable"
     COMMIT_REFUSED = "CommitRefused"
+    COMMIT_CONFLICTED = "CommitConflicted"
     EXTERNAL_CHANGE = "ExternalChange"
     TRANSACTION_DROPPED = "TransactionDropped"
     TARGET_REPLACED = "TargetReplaced"

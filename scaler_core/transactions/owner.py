@@ -158,6 +158,9 @@ def _trace_intent(draft: Draft, scene: Scene) -> tuple[Draft, Look | None]:
         return commit.landed(draft, pending, scene.world, "found on the target"), None
     if event is intent.IntentEvent.OPEN:
         return draft, Look(wait=intent.wait_for_answer(pending, scene.now), why="a write got no answer yet")
+    if event is intent.IntentEvent.EXPIRED and pending.cause is Cause.DONOR_RELEASE and draft.status.rebalance:
+        # It may still be adopted one day, as a plan's: the episode counts it as its donation.
+        draft = draft.having(rebalance=draft.status.rebalance.model_copy(update={"donation_attempted": True}))
     return draft.having(pending_commit=None), None
 
 

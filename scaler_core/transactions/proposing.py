@@ -101,7 +101,8 @@ def _commit(
 ) -> Proposal:
     vector = {role: plan.vector.get(role, count) for role, count in target.vector.items()}
     if vector == target.vector:
-        return Proposal(status=draft.status, blocked=blocked, notes=draft.notes)
+        status = draft.having(refusal=None).status  # what was refused is not wanted any more
+        return Proposal(status=status, blocked=blocked, notes=draft.notes)
     if not is_legal(vector, world.scaler.spec):
         message = f"the plan {render_vector(vector)} is outside bounds or ratios and was not written"
         blocked = Blocked(reason=Reason.RATIO_CONFLICT, message=message)

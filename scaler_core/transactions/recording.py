@@ -39,7 +39,7 @@ def record(
         case Committed():
             draft = _done(draft, action, outcome, world)
         case Conflicted():
-            draft = _answered(draft, action)
+            draft = _answered(draft, action).saying(EventReason.COMMIT_CONFLICTED, f"Looking again: {outcome.message}")
         case Refused():
             draft = refusals.refuse(_answered(draft, action), outcome.message, world.now)
         case Unknown():

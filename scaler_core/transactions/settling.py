@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from scaler_core.api.reasons import EventReason
+from scaler_core.api.reasons import ConditionType, EventReason, Reason
 from scaler_core.api.scaler import FINALIZER
 from scaler_core.api.scaler_status import BindingStatus, ScalerStatus
 from scaler_core.model.action import Action, AddFinalizer, Bind, Release, RemoveFinalizer
@@ -49,6 +49,7 @@ def settle(world: World, decision_id: str) -> Settled:
         return replace(found, why="the binding is not what our last write left")
     if verdict is Standing.OWNER:
         return owner.settle(draft, world, decision_id, why)
+    draft = _announce(draft, verdict, why)
     step = _STEPS.get(verdict)
     draft, action = step(draft, world) if step is not None else (draft, None)
     return refusals.hold_back(_settled(draft, verdict, why, action), world.now)
@@ -87,11 +88,20 @@ def _mark_replaced(draft: Draft, world: World) -> Draft:
     return draft.having(binding=known.model_copy(update=changes)).warning(EventReason.TARGET_REPLACED, text)
 
 
+def _announce(draft: Draft, verdict: Standing, why: str) -> Draft:
+    """An event when another's binding, or one that nobody can vouch for, is met; conditions tell the rest."""
+    met, reason = draft.status.condition(ConditionType.BOUND), standing.CONDITIONS[verdict][0][1]
+    event = _MET.get(reason)
+    if event is None or (met is not None and met.reason == reason):
+        return draft
+    return draft.warning(event, why)
+
+
 def _release(draft: Draft, world: World) -> tuple[Draft, Action | None]:
     """Give the binding back; the release changes what an open intent tests, so it settles that one too."""
     if _is_named(world):
         return draft, Release(why="suspended" if world.scaler.spec.suspend else "Shadow mode")
-    return binding.let_go(draft, world.now), None
+    return binding.let_go(draft, world.now).having(refusal=None), None
 
 
 def _delete(draft: Draft, world: World) -> tuple[Draft, Action | None]:
@@ -112,7 +122,7 @@ def _bind(draft: Draft, world: World) -> tuple[Draft, Action | None]:
 
 
 def _lose(draft: Draft, world: World) -> tuple[Draft, Action | None]:
-    return binding.let_go(draft, world.now), None
+    return binding.let_go(draft, world.now).having(refusal=None), None
 
 
 _STEPS: Final[dict[Standing, Callable[[Draft, World], tuple[Draft, Action | None]]]] = {
@@ -122,6 +132,12 @@ _STEPS: Final[dict[Standing, Callable[[Draft, World], tuple[Draft, Action | None
     Standing.FREE: _bind,
     Standing.ALREADY_BOUND: _lose,
     Standing.SHADOW_BESIDE: _lose,
+}
+
+
+_MET: Final = {
+    Reason.ALREADY_BOUND: EventReason.ALREADY_BOUND,
+    Reason.INVALID_BINDING: EventReason.INVALID_BINDING,
 }
 
 

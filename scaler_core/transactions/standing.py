@@ -92,12 +92,22 @@ def is_recorded(status: ScalerStatus, claim: Claim) -> bool:
 
 
 def needs_direct_read(world: World, status: ScalerStatus, standing: Standing) -> bool:
-    """Whether a lagging cache would explain the binding just as well: we hold one and see none, or the other way."""
-    if world.target is None or world.target_read_at is not None or status.binding is None:
+    """Whether a lagging cache would explain the binding just as well: we hold one and see none, or the other way.
+
+    A deleting scaler must not go while a binding that it asked for may be there: nobody could release it then.
+    """
+    if world.target_read_at is not None or status.binding is None:
         return False
-    if standing is Standing.FREE:
-        return status.binding.term is not None
-    return standing is Standing.INVALID_BINDING and read_claim(world.target).names(world.scaler)
+    names_us = world.target is not None and read_claim(world.target).names(world.scaler)
+    match standing:
+        case Standing.FREE | Standing.ALREADY_BOUND | Standing.SHADOW_BESIDE:
+            return status.binding.term is not None
+        case Standing.INVALID_BINDING:
+            return names_us
+        case Standing.DELETING:
+            return not names_us and (status.binding.term is not None or status.binding.pending_term is not None)
+        case _:
+            return False
 
 
 def _missing(world: World) -> str:

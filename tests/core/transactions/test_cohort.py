@@ -197,6 +197,34 @@ def test_an_aborted_removal_of_the_rollback_restores_nothing_although_a_scale_do
     assert cluster.vector == {"prefill": 2, "decode": 2, "encode": 3}
 
 
+def test_an_aborted_removal_of_a_lone_rollback_restores_nothing() -> None:
+    cluster = bound(quota=4)
+    cluster.plan({"prefill": 3})
+    cluster.operate()
+    cluster.now += 300
+    cluster.run()
+    cluster.echo()
+    cluster.retire("Aborted", ("prefill", 2))
+    settled = cluster.run()
+    assert settled.action is None
+    assert settled.limits.shrink_blocked is not None
+
+
+def test_a_scale_down_before_the_rollback_does_not_claim_the_rollbacks_removals() -> None:
+    cluster = three_roles()
+    cluster.quota = 7
+    cluster.plan({"prefill": 3})
+    cluster.operate()
+    cluster.plan({"encode": 2})  # its record remembers prefill at 3
+    cluster.now += 300
+    cluster.run()
+    cluster.retire("Aborted", ("prefill", 2))
+    assert cluster.run().action is None
+    cluster.retire("Aborted", ("encode", 2))
+    cluster.run()
+    assert cluster.vector == {"prefill": 2, "decode": 2, "encode": 3}
+
+
 def test_an_illegal_baseline_becomes_the_nearest_legal_vector() -> None:
     cluster = three_roles()
     cluster.quota = 7

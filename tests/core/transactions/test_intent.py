@@ -123,6 +123,7 @@ def test_a_conflict_clears_the_intent_and_the_next_pass_plans_anew() -> None:
     assert cluster.vector == START
     assert cluster.status.pending_commit is None
     assert cluster.status.refusal is None
+    assert cluster.events() == ["CommitConflicted"]
     cluster.plan(GROWN)
     assert cluster.vector == GROWN
 
@@ -146,6 +147,14 @@ def test_a_refusal_clears_the_intent_blocks_and_backs_off_to_five_minutes() -> N
     cluster.plan(GROWN)
     assert cluster.status.refusal is None
     assert cluster.vector == GROWN
+
+
+def test_a_refusal_of_what_nobody_wants_any_more_is_forgotten() -> None:
+    cluster = bound()
+    cluster.plan(GROWN, Fault.REFUSED)
+    cluster.now += 5
+    cluster.plan(START)
+    assert cluster.run().blocked is None
 
 
 def test_a_refused_rollback_is_tried_again_without_an_intent_meanwhile() -> None:
@@ -228,6 +237,24 @@ def test_an_intent_of_another_term_does_not_count() -> None:
     )
     assert cluster.run().planning is Planning.COMMIT
     assert cluster.status.pending_commit is None
+
+
+def test_transactions_of_another_term_do_not_count() -> None:
+    cluster = bound()
+    cluster.plan(GROWN)
+    status = cluster.status
+    assert status.pending_cohort is not None
+    assert status.last_commit is not None
+    restored = {
+        "pending_cohort": status.pending_cohort.model_copy(update={"term": 9}),
+        "last_commit": status.last_commit.model_copy(update={"term": 9}),
+    }
+    cluster.annotations.pop(DECISION)
+    cluster.status = status.model_copy(update=restored)
+    cluster.now += 1000
+    assert cluster.run().action is None
+    assert cluster.status.pending_cohort is None
+    assert cluster.vector == GROWN
 
 
 def test_a_late_commit_of_a_released_term_fails() -> None:

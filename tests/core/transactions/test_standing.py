@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from scaler_core import transactions
+from scaler_core.api.meta import Condition
 from scaler_core.api.ownership import BINDING, DECISION, Binding, DecisionRecord
 from scaler_core.api.scaler import FINALIZER
 from scaler_core.model.action import AddFinalizer, Bind, Release, RemoveFinalizer
@@ -216,6 +217,26 @@ def test_a_lagging_cache_does_not_make_us_bind_again() -> None:
     settled = transactions.settle(cluster.snapshot(fresh=False, target=stale), "x")
     assert (settled.planning, settled.wait, settled.action) == (Planning.FRESH_READ, 0.0, None)
     assert settled.status.binding == cluster.status.binding
+
+
+def test_a_deleted_scaler_does_not_trust_a_cache_that_shows_no_binding() -> None:
+    cluster = delete(bound())
+    stale = target_document(prefill=2, decode=2)
+    settled = transactions.settle(cluster.snapshot(fresh=False, target=stale), "x")
+    assert (settled.planning, settled.action) == (Planning.FRESH_READ, None)
+    assert isinstance(transactions.settle(cluster.snapshot(fresh=False), "x").action, Release)
+
+
+def test_meeting_anothers_binding_is_told_once() -> None:
+    cluster = annotated(OTHER)
+    settled = cluster.run()
+    assert cluster.events() == ["AlreadyBound"]
+    condition = Condition(
+        type="Bound", status=settled.bound.status, reason=settled.bound.reason, last_transition_time=cluster.now
+    )
+    cluster.status = cluster.status.model_copy(update={"conditions": (condition,)})
+    cluster.run()
+    assert cluster.events() == ["AlreadyBound"]
 
 
 def test_a_replaced_target_waits_for_an_edit_made_after_it_was_reported() -> None:
