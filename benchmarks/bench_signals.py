@@ -15,8 +15,9 @@ from scaler_controller.sampling.sampler import Sampler
 from scaler_core.api.deployment import ModelDeployment
 from scaler_core.api.pod import Pod
 from scaler_core.api.scaler_spec import ScalerSpec
-from scaler_core.signals.engines import WANTED, read_engine
+from scaler_core.signals.engines import read_engine
 from scaler_core.signals.exposition import read_samples
+from scaler_core.signals.names import WANTED
 from scaler_core.signals.readings import read_roles
 from scaler_core.signals.windows import SignalMemory
 from scaler_kube.clock import SteadyClock

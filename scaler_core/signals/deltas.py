@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from scaler_core.model.scrape import Engine, EngineCounters, Histogram
 from scaler_core.signals import histograms
-from scaler_core.signals.engines import EFFECTIVE_MODES
+from scaler_core.signals.names import EFFECTIVE_MODES
 
 INPUT, *HITS = EFFECTIVE_MODES
 

@@ -9,10 +9,14 @@ agrees with the parsers of `prometheus_client` (property test).
 
 import re
 from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from itertools import groupby, takewhile
-from typing import Final, NamedTuple
+from typing import Final
 
+BUCKET: Final = "_bucket"
+BOUND: Final = "le"
 _NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 _TEXT = r'"((?:[^"\\]|\\.)*)"'
 _LABEL: Final = re.compile(rf"[ \t]*(?:({_NAME})|{_TEXT})[ \t]*=[ \t]*{_TEXT}[ \t]*([,}}])")
@@ -29,13 +33,26 @@ Labels = tuple[tuple[str, str], ...]
 """Label names with values, sorted: equal for equal series."""
 
 
-class Sample(NamedTuple):
-    """One line: value may be NaN, infinite or negative; `line` counts from 1."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """A name with labels. Compared by identity: the same text gives the same object while it is remembered.
+
+    So a whole text's series make a cheap key of everything that follows from them; `identity` compares by content.
+    """
 
     name: str
     labels: Labels
-    value: float
-    line: int
+    bound: Decimal | None
+    """Upper bound of a bucket; None for every other series."""
+
+    @property
+    def identity(self) -> tuple[str, Labels]:
+        """Equal for equal series."""
+        return self.name, self.labels
+
+
+Sample = tuple[Series, float]
+"""One line: its value may be NaN, infinite or negative."""
 
 
 class MalformedLineError(ValueError):
@@ -58,13 +75,14 @@ def read_samples(text: str, wanted: Set[str]) -> list[Sample]:
     Raises:
         MalformedLineError: a wanted line cannot be read.
     """
-    samples = []
+    samples: list[Sample] = []
     lines = f"\n{text}"  # every line begins behind a line feed, which is what the search is fastest at
-    number, counted = 1, 0
     for found in _scanner(frozenset(wanted)).finditer(lines):
-        number += lines.count("\n", counted, found.start())
-        counted = found.start()
-        sample = _sample(number, found[1], found[2], wanted)
+        try:
+            sample = _sample(found[1], found[2], wanted)
+        except ValueError as error:
+            number = lines.count("\n", 0, found.start()) + 1
+            raise MalformedLineError(number, found[1], str(error)) from None
         if sample is not None:
             samples.append(sample)
     return samples
@@ -88,62 +106,76 @@ def _any_of(words: Sequence[str]) -> str:
     return f"{re.escape(prefix)}(?:{'|'.join(sorted(branches, key=bool, reverse=True))})"
 
 
-def _sample(number: int, line: str, name: str | None, wanted: Set[str]) -> Sample | None:
-    """A line that begins with a wanted name, or with a brace."""
+def _sample(line: str, name: str | None, wanted: Set[str]) -> Sample | None:
+    """A line that begins with a wanted name, or with a brace; ValueError says what is wrong with it."""
     # Nearly every line is a series that we met before, one blank and a value.
     head, _, value = line.rpartition(" ")
-    series = _series(head) if len(head) <= _MAX_CACHED else None
-    if series is not None and series[0] in wanted:
-        return Sample(*series, _number(number, line, value.rstrip("\r")), number)
+    series = _remembered(head) if len(head) <= _MAX_CACHED else None
+    if series is not None:
+        return series, _number(value.rstrip("\r"))
     if name is not None and line.startswith("{", len(name)):
-        return _labelled(number, line, name, len(name) + 1)
-    return _rare(number, line.strip(), wanted)
+        return _labelled(line, name, len(name) + 1)
+    return _rare(line.strip(), wanted)
 
 
 @lru_cache(maxsize=_CACHED_SERIES)
-def _series(head: str) -> tuple[str, Labels] | None:
-    """The name and labels that are all of this text, if they are."""
+def _remembered(head: str) -> Series | None:
+    """The series that is all of this text, if it is one."""
     found = _PLAIN.match(head)
     if found is None:
         return None
     if found[2] is None:
-        return (found[1], ()) if found.end() == len(head) else None
+        return _series(found[1], ()) if found.end() == len(head) else None
     try:
         labels, end = _block(head, found.end())
     except ValueError:
         return None
-    return (found[1], labels) if end == len(head) else None
+    return _series(found[1], labels) if end == len(head) else None
 
 
-def _rare(number: int, line: str, wanted: Set[str]) -> Sample | None:
+def _series(name: str, labels: Labels) -> Series:
+    """ValueError where a bucket has no bound."""
+    return Series(name, labels, _bound(dict(labels).get(BOUND)) if name.endswith(BUCKET) else None)
+
+
+def _bound(text: str | None) -> Decimal:
+    if text is None:
+        raise ValueError("a bucket has no bound")
+    try:
+        bound = Decimal(text)
+    except InvalidOperation:
+        bound = Decimal("NaN")
+    if bound.is_nan():
+        raise ValueError(f"its bound {text[:40]!r} is not a number")
+    return bound
+
+
+def _rare(line: str, wanted: Set[str]) -> Sample | None:
     """Lines without labels, with blanks around the name, or with the name in quotes inside the braces."""
     if line[:1] == "{":
-        return _quoted(number, line, wanted)
+        return _quoted(line, wanted)
     found = _PLAIN.match(line)
     if found is None or found[1] not in wanted:
         return None
     if found[2] is not None:
-        return _labelled(number, line, found[1], found.end())
-    return Sample(found[1], (), _value(number, line, found.end(1)), number)
+        return _labelled(line, found[1], found.end())
+    return _series(found[1], ()), _value(line, found.end(1))
 
 
-def _quoted(number: int, line: str, wanted: Set[str]) -> Sample | None:
+def _quoted(line: str, wanted: Set[str]) -> Sample | None:
     found = _QUOTED.match(line)
     name = _unescape(found[1]) if found is not None else ""
     if found is None or name not in wanted:
         return None
     if found[2] == "}":
-        return Sample(name, (), _value(number, line, found.end()), number)
-    return _labelled(number, line, name, found.end())
+        return _series(name, ()), _value(line, found.end())
+    return _labelled(line, name, found.end())
 
 
-def _labelled(number: int, line: str, name: str, start: int) -> Sample:
+def _labelled(line: str, name: str, start: int) -> Sample:
     """A line whose labels begin at `start`, just inside the braces."""
-    try:
-        labels, end = _block(line, start)
-    except ValueError as error:
-        raise MalformedLineError(number, line, str(error)) from None
-    return Sample(name, labels, _value(number, line, end), number)
+    labels, end = _block(line, start)
+    return _series(name, labels), _value(line, end)
 
 
 def _block(line: str, position: int) -> tuple[Labels, int]:
@@ -173,23 +205,23 @@ def _escaped(found: re.Match[str]) -> str:
     return "\n" if found[1] == "n" else found[1]
 
 
-def _value(number: int, line: str, position: int) -> float:
+def _value(line: str, position: int) -> float:
     """The value behind the name and labels; a timestamp is checked and dropped, an exemplar dropped."""
     rest = line[position:].strip(" \t\r")
     if " " not in rest and "\t" not in rest:
-        return _number(number, line, rest)
+        return _number(rest)
     found = _NUMBERS.fullmatch(rest)
     if found is None:
-        raise MalformedLineError(number, line, "what follows its name is not a value and a timestamp")
+        raise ValueError("what follows its name is not a value and a timestamp")
     if found[2] is not None:
-        _number(number, line, found[2])
-    return _number(number, line, found[1])
+        _number(found[2])
+    return _number(found[1])
 
 
-def _number(number: int, line: str, text: str) -> float:
+def _number(text: str) -> float:
     if text.isascii() and "_" not in text:  # Python's own number syntax allows more than the format does
         try:
             return float(text)
         except ValueError:
             pass
-    raise MalformedLineError(number, line, f"{text[:40]!r} is not a number" if text else "it has no value")
+    raise ValueError(f"{text[:40]!r} is not a number" if text else "it has no value")

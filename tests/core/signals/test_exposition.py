@@ -9,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from scaler_core.signals.engines import WANTED, read_engine
-from scaler_core.signals.exposition import MalformedLineError, Sample, read_samples
+from scaler_core.signals.engines import read_engine
+from scaler_core.signals.exposition import MalformedLineError, read_samples
+from scaler_core.signals.names import WANTED
 from tests.core.signals import texts
 
 NAME = "vllm:num_requests_running"
+BUCKET = "vllm:time_to_first_token_seconds_bucket"
 
 
 @given(texts.expositions())
@@ -55,8 +57,8 @@ def test_it_agrees_with_the_official_text_parser_at_length(text: str) -> None:
     ],
 )
 def test_well_formed_lines(line: str, labels: dict[str, str], value: float) -> None:
-    expected = Sample(NAME, tuple(sorted(labels.items())), value, 2)
-    assert read_samples(f"# first\n{line}\n", WANTED) == [expected]
+    ((series, read),) = read_samples(f"# first\n{line}\n", WANTED)
+    assert (series.identity, read) == ((NAME, tuple(sorted(labels.items()))), value)
 
 
 @pytest.mark.parametrize(
@@ -82,6 +84,9 @@ def test_well_formed_lines(line: str, labels: dict[str, str], value: float) -> N
         pytest.param(f'{NAME}{{a="1"}}}} 3', id="a brace too many"),
         pytest.param(f'{NAME}{{a="1"}}', id="labels without value"),
         pytest.param(f'{NAME} 1{{a="1"}} 3', id="labels behind the value"),
+        pytest.param(f"{BUCKET} 3", id="a bucket without labels"),
+        pytest.param(f'{BUCKET}{{a="1"}} 3', id="a bucket without bound"),
+        pytest.param(f'{BUCKET}{{le="NaN"}} 3', id="a bucket whose bound is no number"),
         pytest.param(f'{{"{NAME}",b}} 3', id="a quoted name and half a label"),
     ],
 )
@@ -105,7 +110,7 @@ def test_a_malformed_wanted_line_is_an_error_that_names_it(line: str) -> None:
     ],
 )
 def test_unrelated_garbage_is_passed_over(line: str) -> None:
-    assert [sample.value for sample in read_samples(f"{line}\n{NAME} 5\n{line}", WANTED)] == [5]
+    assert [value for _, value in read_samples(f"{line}\n{NAME} 5\n{line}", WANTED)] == [5]
 
 
 def test_an_error_does_not_quote_a_megabyte() -> None:
@@ -116,7 +121,8 @@ def test_an_error_does_not_quote_a_megabyte() -> None:
 
 def test_long_blocks_are_read_without_being_kept() -> None:
     label = "x" * 100_000
-    assert read_samples(f'{NAME}{{a="{label}"}} 5', WANTED) == [Sample(NAME, (("a", label),), 5, 1)]
+    ((series, value),) = read_samples(f'{NAME}{{a="{label}"}} 5', WANTED)
+    assert (series.labels, value) == ((("a", label),), 5)
 
 
 SEED = """# TYPE vllm:num_requests_running gauge

@@ -9,13 +9,14 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from scaler_core.signals.engines import WANTED
-from scaler_core.signals.exposition import read_samples
+from scaler_core.signals.exposition import BUCKET, read_samples
+from scaler_core.signals.names import WANTED
 
 Series = tuple[str, frozenset[tuple[str, str]], str]
 """Name, labels and value; the value as text, so that NaN equals itself."""
 
 LABELS = ("model_name", "engine", "tp_rank", "dp_rank", "pid", "priority", "is_streaming", "mode", "source", "_x9")
+BOUNDS = ("0.005", "0.5", "1", "1.0", "1e+01", "+Inf")
 OTHERS = ("vllm:iteration_tokens_total", "python_info", "vllm:prompt_tokens_total_bucket", "up", "sglang:gen:x")
 values = st.one_of(
     st.integers(-5, 10**15).map(str),
@@ -31,10 +32,12 @@ def escape(text: str) -> str:
 
 
 @st.composite
-def label_blocks(draw: st.DrawFn) -> str:
-    """A block of labels in braces, or nothing."""
+def label_blocks(draw: st.DrawFn, name: str) -> str:
+    """A block of labels in braces, or nothing; a bucket has a bound."""
     names = draw(st.lists(st.sampled_from(LABELS), unique=True, max_size=4))
-    pairs = [f'{name}="{escape(draw(texts))}"' for name in names]
+    pairs = [f'{label}="{escape(draw(texts))}"' for label in names]
+    if name.endswith(BUCKET):
+        pairs.insert(draw(st.integers(0, len(pairs))), f'le="{draw(st.sampled_from(BOUNDS))}"')
     comma = "," if pairs and draw(st.booleans()) else ""
     separator = draw(st.sampled_from([",", ", "]))
     return f"{{{separator.join(pairs)}{comma}}}" if pairs or draw(st.booleans()) else ""
@@ -45,7 +48,8 @@ def sample_lines(draw: st.DrawFn, names: Sequence[str]) -> str:
     """One line of text 0.0.4."""
     timestamp = draw(st.one_of(st.just(""), st.integers(0, 2**41).map(lambda ms: f" {ms}")))
     blank = draw(st.sampled_from([" ", "  ", "\t"]))
-    return f"{draw(st.sampled_from(names))}{draw(label_blocks())}{blank}{draw(values)}{timestamp}"
+    name = draw(st.sampled_from(names))
+    return f"{name}{draw(label_blocks(name))}{blank}{draw(values)}{timestamp}"
 
 
 comments = st.one_of(
@@ -126,4 +130,4 @@ def official_openmetrics(text: str) -> Counter[Series]:
 
 def ours(text: str) -> Counter[Series]:
     """What our reader reads of the wanted names."""
-    return Counter(series(sample.name, sample.labels, sample.value) for sample in read_samples(text, WANTED))
+    return Counter(series(each.name, each.labels, value) for each, value in read_samples(text, WANTED))

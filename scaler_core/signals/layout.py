@@ -1,0 +1,163 @@
+"""Which series of a text feed which signal: everything that follows from its names and labels alone.
+
+An engine's series hardly ever change while their values do, so a layout is worked out once and remembered.
+
+Renames: the first name that a text has is read and its older names are ignored, never added. Only series of rank zero
+and without a priority count. Of a repeated series the first counts, as in Prometheus.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from typing import Final
+
+from scaler_core.model.scrape import Engine
+from scaler_core.signals import names
+from scaler_core.signals.exposition import BOUND, Labels, Series
+
+Indexes = tuple[int, ...]
+"""Places in the text's list of samples."""
+Member = tuple[int, Series]
+"""A series with its place."""
+Bounds = tuple[tuple[Decimal, Indexes], ...]
+"""Finite upper bounds in rising order, each with the places of its buckets."""
+ByName = Mapping[str, Sequence[Member]]
+
+_REMEMBERED: Final = 512  # engines of one kind and model share a layout
+_INFINITE: Final = Decimal("Infinity")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistogramLayout:
+    """Where a histogram is in a text."""
+
+    counts: Indexes
+    sums: Indexes
+    buckets: tuple[Member, ...]
+    bounds: Bounds
+    """As long as every value is usable."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Where the signals are in a text; a signal that is absent has no places."""
+
+    engine: Engine | None
+    totals: Mapping[str, Indexes]
+    """Gauges and counters to be summed, by signal."""
+    usage: tuple[Indexes, ...]
+    """KV usage: for each series the places of its processes, which repeat one gauge."""
+    modes: Mapping[str, Indexes]
+    """SGLang's prefill accounting."""
+    computed: Indexes
+    """vLLM's prompt tokens that were computed here."""
+    histograms: Mapping[str, HistogramLayout | None]
+    process_starts: Indexes
+    created: Indexes
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def lay_out(series: tuple[Series, ...]) -> Layout:
+    """The layout of a text with these wanted series, in its order."""
+    members = _by_name(series)
+    engine = _engine(members)
+    created = _places(member for name, found in members.items() if name.endswith(names.CREATED) for member in found)
+    starts = _places(members.get(names.PROCESS_START, ()))
+    if engine is None:
+        return Layout(
+            engine=None,
+            totals={},
+            usage=(),
+            modes={},
+            computed=(),
+            histograms={},
+            process_starts=starts,
+            created=created,
+        )
+    scalars = {
+        signal: _first(members, candidates)
+        for by_signal in (names.GAUGE_NAMES[engine], names.COUNTER_NAMES[engine])
+        for signal, candidates in by_signal.items()
+    }
+    effective, sources = scalars.pop("effective", ()), scalars.pop("by_source", ())
+    return Layout(
+        engine=engine,
+        totals={signal: _places(found) for signal, found in scalars.items()},
+        usage=tuple(_places(found) for found in _grouped(scalars["kv"], "pid").values()),
+        modes={mode: _with(effective, "mode", mode) for mode in names.EFFECTIVE_MODES},
+        computed=_with(sources, "source", names.LOCAL_COMPUTE),
+        histograms={signal: _histogram(members, bases) for signal, bases in names.HISTOGRAM_BASES[engine].items()},
+        process_starts=starts,
+        created=created,
+    )
+
+
+def shared_bounds(buckets: Iterable[Member], series_count: int) -> Bounds:
+    """The bounds of buckets that belong to so many series, if all of these have the same ones and the infinite one."""
+    series = [{member[1].bound: member[0] for member in found} for found in _grouped(buckets, BOUND).values()]
+    bounds = {frozenset(places) for places in series}
+    if len(series) != series_count or len(bounds) != 1:
+        return ()
+    (shared,) = bounds
+    if _INFINITE not in shared:
+        return ()
+    finite = sorted(bound for bound in shared if bound is not None and bound != _INFINITE)
+    return tuple((bound, tuple(places[bound] for places in series)) for bound in finite)
+
+
+def _by_name(series: Iterable[Series]) -> ByName:
+    seen: set[tuple[str, Labels]] = set()
+    members: dict[str, list[Member]] = {}
+    for index, each in enumerate(series):
+        if each.identity not in seen:
+            seen.add(each.identity)
+            members.setdefault(each.name, []).append((index, each))
+    return members
+
+
+def _engine(members: ByName) -> Engine | None:
+    for engine in Engine:
+        if any(name.startswith(names.PREFIXES[engine]) for name in members):
+            return engine
+    return None
+
+
+def _first(members: ByName, candidates: Iterable[str]) -> Sequence[Member]:
+    """The counting series of the first of these names that the text has."""
+    name = next((name for name in candidates if name in members), None)
+    return () if name is None else tuple(member for member in members[name] if _counts(member[1].labels))
+
+
+def _counts(labels: Labels) -> bool:
+    """Rank zero or unlabelled, and not a share of a total by priority."""
+    return all(
+        value in {"", "0"} if label.endswith("_rank") else not value or label != "priority" for label, value in labels
+    )
+
+
+def _places(members: Iterable[Member]) -> Indexes:
+    return tuple(index for index, _ in members)
+
+
+def _with(members: Iterable[Member], label: str, value: str) -> Indexes:
+    return _places(member for member in members if (label, value) in member[1].labels)
+
+
+def _grouped(members: Iterable[Member], label: str) -> Mapping[Labels, list[Member]]:
+    """By every label but this one."""
+    groups: dict[Labels, list[Member]] = {}
+    for member in members:
+        groups.setdefault(tuple(pair for pair in member[1].labels if pair[0] != label), []).append(member)
+    return groups
+
+
+def _histogram(members: ByName, bases: Iterable[str]) -> HistogramLayout | None:
+    families = ([base + suffix for suffix in (names.BUCKET, names.COUNT, names.SUM)] for base in bases)
+    present = next((family for family in families if any(name in members for name in family)), None)
+    if present is None:
+        return None
+    buckets, counts, sums = (tuple(_first(members, (name,))) for name in present)
+    return HistogramLayout(
+        counts=_places(counts), sums=_places(sums), buckets=buckets, bounds=shared_bounds(buckets, len(counts))
+    )
