@@ -6,6 +6,7 @@ import ssl
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
@@ -145,7 +146,7 @@ def _latency(histogram: Histogram | None) -> dict[str, int | float | None]:
     }
 
 
-def _number(value: float | Fraction | None) -> int | float | None:
+def _number(value: float | Decimal | Fraction | None) -> int | float | None:
     if value is None:
         return None
     return int(value) if value == int(value) else float(value)

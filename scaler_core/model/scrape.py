@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
-from fractions import Fraction
 
 
 class Engine(StrEnum):
@@ -26,7 +25,7 @@ class Histogram:
     """
 
     count: float
-    sum_seconds: Fraction | None
+    sum_seconds: Decimal | None
     """The exact sum of the decimals in the text; None where a series that counts has no sum."""
     buckets: tuple[tuple[Decimal, float], ...] = ()
 

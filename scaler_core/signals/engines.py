@@ -6,7 +6,7 @@ negative are no observation. What counts, and under which name, is `layout`'s bu
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
+from decimal import Decimal
 
 from scaler_core.model.scrape import EngineCounters, Histogram
 from scaler_core.signals.exposition import read_samples
@@ -29,9 +29,8 @@ def read_engine(text: str) -> EngineCounters:
     Raises:
         MalformedLineError: a line that we need cannot be read.
     """
-    samples = read_samples(text, WANTED)
-    layout = lay_out(tuple([series for series, _ in samples]))
-    values = [value for _, value in samples]
+    series, values = read_samples(text, WANTED)
+    layout = lay_out(tuple(series))
     totals = {signal: _total(values, places) for signal, places in layout.totals.items()}
     modes = {mode: _total(values, places) for mode, places in layout.modes.items()}
     return EngineCounters(
@@ -61,6 +60,10 @@ def _total(values: Values, places: Indexes) -> float | None:
     return math.fsum(found) if found else None
 
 
+def _sum(values: Values, places: Indexes) -> float:
+    return values[places[0]] if len(places) == 1 else math.fsum([values[place] for place in places])
+
+
 def _usage(values: Values, layout: Layout) -> float | None:
     found = [max(usable) for places in layout.usage if (usable := _usable(values, places))]
     return math.fsum(found) / len(found) if found else None
@@ -79,8 +82,8 @@ def _histogram(values: Values, layout: HistogramLayout | None) -> Histogram | No
     return Histogram(
         count=math.fsum(counts),
         # The shortest text of a float is the decimal that it was read from, so the sum is that of the text.
-        sum_seconds=sum((Fraction(repr(s)) for s in sums), Fraction(0)) if len(sums) == len(counts) else None,
-        buckets=tuple([(bound, math.fsum([values[place] for place in places])) for bound, places in bounds]),
+        sum_seconds=sum([Decimal(repr(s)) for s in sums], Decimal()) if len(sums) == len(counts) else None,
+        buckets=tuple([(bound, _sum(values, places)) for bound, places in bounds]),
     )
 
 

@@ -52,7 +52,7 @@ class Series:
 
 
 Sample = tuple[Series, float]
-"""One line: its value may be NaN, infinite or negative."""
+"""One line."""
 
 
 class MalformedLineError(ValueError):
@@ -65,17 +65,21 @@ class MalformedLineError(ValueError):
         super().__init__(f"line {line}: {why}: {text.strip()[:_MAX_QUOTE]!r}")
 
 
-def read_samples(text: str, wanted: Set[str]) -> list[Sample]:
+def read_samples(text: str, wanted: Set[str]) -> tuple[list[Series], list[float]]:
     """Every sample of the wanted names, in the order of the text, duplicates included.
 
     Args:
         text: a whole exposition; lines end in LF or CRLF.
         wanted: sample names as they stand in the text, suffixes such as `_total` and `_bucket` included; not empty.
 
+    Returns:
+        The series, and as many values, which may be NaN, infinite or negative.
+
     Raises:
         MalformedLineError: a wanted line cannot be read.
     """
-    samples: list[Sample] = []
+    series: list[Series] = []
+    values: list[float] = []
     lines = f"\n{text}"  # every line begins behind a line feed, which is what the search is fastest at
     for found in _scanner(frozenset(wanted)).finditer(lines):
         try:
@@ -84,8 +88,9 @@ def read_samples(text: str, wanted: Set[str]) -> list[Sample]:
             number = lines.count("\n", 0, found.start()) + 1
             raise MalformedLineError(number, found[1], str(error)) from None
         if sample is not None:
-            samples.append(sample)
-    return samples
+            series.append(sample[0])
+            values.append(sample[1])
+    return series, values
 
 
 @lru_cache(maxsize=16)

@@ -6,6 +6,7 @@ because "1.2 times the target" is decided by comparing exactly.
 
 import math
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
@@ -46,7 +47,7 @@ def total(histograms: Iterable[Histogram]) -> Histogram | None:
     sums = [part.sum_seconds for part in parts if part.sum_seconds is not None]
     return Histogram(
         count=math.fsum(part.count for part in parts),
-        sum_seconds=sum(sums, Fraction(0)) if len(sums) == len(parts) else None,
+        sum_seconds=sum(sums, Decimal()) if len(sums) == len(parts) else None,
         buckets=tuple((bound, math.fsum(count[bound] for count in counts)) for bound in sorted(shared)),
     )
 
@@ -66,4 +67,4 @@ def p95_milliseconds(histogram: Histogram | None) -> Fraction | None:
             return Fraction(bound) * MILLISECONDS
     if histogram.sum_seconds is None:
         return None
-    return histogram.sum_seconds / Fraction(histogram.count) * MILLISECONDS
+    return Fraction(histogram.sum_seconds) / Fraction(histogram.count) * MILLISECONDS

@@ -130,4 +130,6 @@ def official_openmetrics(text: str) -> Counter[Series]:
 
 def ours(text: str) -> Counter[Series]:
     """What our reader reads of the wanted names."""
-    return Counter(series(each.name, each.labels, value) for each, value in read_samples(text, WANTED))
+    return Counter(
+        series(each.name, each.labels, value) for each, value in zip(*read_samples(text, WANTED), strict=True)
+    )

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 from scaler_core.api.deployment import ModelDeployment
@@ -102,7 +101,7 @@ def histogram(count: float, seconds: float | None = None, **buckets: float) -> H
     """`histogram(10, 1.5, le0_5=9)`: bounds are written with an underscore."""
     return Histogram(
         count=count,
-        sum_seconds=None if seconds is None else Fraction(repr(seconds)),
+        sum_seconds=None if seconds is None else Decimal(repr(seconds)),
         buckets=tuple((Decimal(bound[2:].replace("_", ".")), value) for bound, value in buckets.items()),
     )
 
