@@ -3,7 +3,16 @@
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    SerializerFunctionWrapHandler,
+    WithJsonSchema,
+    model_serializer,
+)
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
@@ -25,8 +34,16 @@ class Wire(BaseModel):
         return cls.model_validate(document)
 
     def to_wire(self) -> dict[str, Any]:
-        """The JSON document with API names, absent optional members left out."""
+        """The JSON document with API names; absent and empty texts say the same, so both are left out.
+
+        Some API servers refuse an empty text in a custom resource as if it were null.
+        """
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    @model_serializer(mode="wrap")
+    def _without_empty_texts(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        members: dict[str, Any] = handler(self)
+        return {name: value for name, value in members.items() if value != ""}
 
 
 def parse_time(value: object) -> object:

@@ -85,7 +85,7 @@ def _object_schema() -> Schema:
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
             "metadata": {"type": "object"},
-            "spec": _preserving(structural(ScalerSpec)),
+            "spec": _outlined(_preserving(structural(ScalerSpec))),
             "status": structural(ScalerStatus),
         },
     }
@@ -156,6 +156,26 @@ def _described(node: Mapping[str, Any], resolved: Mapping[str, Any]) -> str:
 
 def _paragraph(text: str | None, *, fallback: str) -> str:
     return " ".join(text.split()) if text else fallback
+
+
+def _outlined(schema: Schema) -> Schema:
+    """With an outline of all members in the description.
+
+    API servers before 1.24 publish no properties of an object that keeps unknown fields, so that `kubectl explain`
+    shows nothing but this description there, whatever path below it is asked for.
+    """
+    outline = "; ".join(_outline(name, member) for name, member in schema["properties"].items())
+    return {**schema, "description": f"{schema['description']} In short: {outline}."}
+
+
+def _outline(name: str, schema: Schema) -> str:
+    """`name (description) {members}`, the description of members that have members only."""
+    inner = schema.get("items", schema)
+    members = inner.get("properties", {})
+    if not members:
+        return name
+    text = schema.get("description", "").rstrip(".")
+    return f"{name} ({text}) {{{', '.join(_outline(key, member) for key, member in members.items())}}}"
 
 
 def _preserving(schema: Schema) -> Schema:

@@ -1,0 +1,213 @@
+"""The product on a real API server: both processes, the target's operator and its engines, and kubectl."""
+
+import asyncio
+import json
+import shutil
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from e2e.controlplane import LocalControlPlane
+from e2e.controlplane.finding import local_assets
+from e2e.controlplane.local import TokenUser
+from scaler_core.api.meta import ObjectKey
+from scaler_kube import resources
+from scaler_kube.client import KubeClient, connect
+from scaler_kube.clock import SteadyClock
+from scaler_sim.operator.settings import OperatorSettings
+from scaler_sim.scenario.plane import ExternalPlane, Identity
+from scaler_sim.scenario.scenario import Scenario, ScenarioSettings, playing
+
+FACTOR: Final = 8.0
+"""Clock seconds in a real one: a window of five minutes takes 40 s."""
+MASTERS: Final = "system:masters"
+USERS: Final = {
+    "e2e-admin": TokenUser("e2e-admin-token", (MASTERS,)),
+    **{identity.value: TokenUser(f"token-{identity.name.lower()}", (MASTERS,)) for identity in Identity},
+}
+
+
+class CommandError(RuntimeError):
+    """A command ended with another status than expected."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kubectl:
+    """kubectl as one user."""
+
+    binary: str
+    kubeconfig: Path
+    namespace: str = "default"
+
+    async def __call__(self, *arguments: str, stdin: str = "", expect: int = 0) -> str:
+        """Run a command; what it printed, of both streams, as a terminal would show it.
+
+        Raises:
+            CommandError: another exit status than expected.
+        """
+        process = await asyncio.create_subprocess_exec(
+            self.binary,
+            f"--kubeconfig={self.kubeconfig}",
+            f"--namespace={self.namespace}",
+            *arguments,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        output, _ = await process.communicate(stdin.encode())
+        text = output.decode()
+        if (process.returncode != 0) != (expect != 0):
+            raise CommandError(f"kubectl {' '.join(arguments)} ended with {process.returncode}:\n{text}")
+        return text
+
+    async def json(self, *arguments: str) -> dict[str, Any]:
+        """What a command prints as JSON."""
+        document: dict[str, Any] = json.loads(await self(*arguments, "-o", "json"))
+        return document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Product:
+    """A running world on a real API server."""
+
+    plane: LocalControlPlane
+    scenario: Scenario
+    kubectl: Kubectl
+
+    async def eventually(self, what: str, look: Callable[[], Awaitable[Any]], *, seconds: float = 30.0) -> Any:
+        """Poll until something true is seen.
+
+        Raises:
+            AssertionError: it was not seen in that many real seconds; the text has the end of the controller's log.
+        """
+        deadline = time.monotonic() + seconds
+        found = None
+        while time.monotonic() < deadline:
+            self.scenario.require_running()
+            found = await look()
+            if found:
+                return found
+            await asyncio.sleep(0.2)
+        raise AssertionError(f"not within {seconds} s: {what}; last seen {found!r}\n{self.scenario.controller.tail()}")
+
+    async def condition(self, name: str, type_: str) -> tuple[str, str, str]:
+        """Status, reason and message of a scaler's condition."""
+        scaler = await self.kubectl.json("get", "mds", name)
+        for condition in scaler.get("status", {}).get("conditions", ()):
+            if condition["type"] == type_:
+                return condition["status"], condition["reason"], condition["message"]
+        return "", "", ""
+
+    async def counts(self, name: str) -> dict[str, int]:
+        """Counts of a target."""
+        document = await self.scenario.target(ObjectKey("default", name))
+        return {role["name"]: role["replicas"] for role in document["spec"]["roles"]}
+
+
+@asynccontextmanager
+async def product(
+    folder: Path,
+    *,
+    operator: OperatorSettings | None = None,
+    factor: float = FACTOR,
+    controller_flags: tuple[str, ...] = (),
+) -> AsyncIterator[Product]:
+    """A control plane of its own with the product on it, both processes ready.
+
+    Args:
+        folder: for logs and kubeconfigs.
+        operator: facts of the target's operator.
+        factor: clock seconds in a real second, for every process.
+        controller_flags: further flags.
+    """
+    assets = local_assets()
+    async with LocalControlPlane(assets, users=USERS) as plane:
+        kubeconfigs = {
+            identity: plane.kubeconfig(folder / f"{identity.name.lower()}.kubeconfig", token=USERS[identity].token)
+            for identity in Identity
+        }
+        settings = ScenarioSettings(
+            logs=folder,
+            clock=SteadyClock(factor=factor, epoch=time.time()),
+            operator=operator or OperatorSettings(),
+            controller_flags=controller_flags,
+        )
+        async with playing(settings, ExternalPlane(kubeconfigs=kubeconfigs)) as scenario:
+            await scenario.start_processes()
+            kubectl = Kubectl(
+                binary=shutil.which("kubectl", path=str(assets)) or "kubectl",
+                kubeconfig=kubeconfigs[Identity.USER],
+            )
+            yield Product(plane=plane, scenario=scenario, kubectl=kubectl)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """One write that moved counts, as the API server's watch showed it."""
+
+    before: Mapping[str, int]
+    after: Mapping[str, int]
+    annotations: Mapping[str, str]
+    generation: int
+
+    @property
+    def grows(self) -> bool:
+        """Whether a role has more than before."""
+        return any(count > self.before[role] for role, count in self.after.items())
+
+
+class Watcher:
+    """Follows one target by the API server's own watch, and keeps every move of its counts."""
+
+    def __init__(self, client: KubeClient, key: ObjectKey) -> None:
+        self._client = client
+        self._key = key
+        self._counts: dict[str, int] | None = None
+        self.commits: list[Commit] = []
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        listing = await self._client.list_all(resources.deployments(), namespace=self._key.namespace)
+        for item in listing.items:
+            self._see(item)
+        version = listing.resource_version
+        while True:
+            async for event in self._client.watch(
+                resources.deployments(), namespace=self._key.namespace, resource_version=version, timeout_seconds=60
+            ):
+                version = event.document["metadata"]["resourceVersion"]
+                self._see(event.document)
+
+    def _see(self, document: Mapping[str, Any]) -> None:
+        if document["metadata"].get("name") != self._key.name or "spec" not in document:
+            return
+        counts = {role["name"]: role["replicas"] for role in document["spec"]["roles"]}
+        if self._counts is not None and counts != self._counts:
+            metadata = document["metadata"]
+            self.commits.append(
+                Commit(
+                    before=self._counts,
+                    after=counts,
+                    annotations=metadata.get("annotations") or {},
+                    generation=metadata["generation"],
+                )
+            )
+        self._counts = counts
+
+
+@asynccontextmanager
+async def watching(product_: Product, key: ObjectKey) -> AsyncIterator[Watcher]:
+    """Watch a target while the context lasts, over a connection of its own."""
+    access = product_.scenario.credentials(Identity.ADMIN).access
+    async with await connect(access, field_manager="e2e", user_agent="e2e-watcher") as client:
+        watcher = Watcher(client, key)
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(watcher.run(), name="watcher")
+            await asyncio.sleep(0)
+            try:
+                yield watcher
+            finally:
+                task.cancel()
