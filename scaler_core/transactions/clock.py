@@ -8,6 +8,7 @@ shortens it.
 from typing import Final, TypeVar
 
 from scaler_core.api.base import Wire
+from scaler_core.api.reasons import ConditionType, Reason
 from scaler_core.api.scaler_spec import ScalerSpec
 from scaler_core.api.scaler_status import Exhaustion, ScalerStatus
 
@@ -55,6 +56,30 @@ def clamp(status: ScalerStatus, spec: ScalerSpec, now: float) -> ScalerStatus:
         else _not_after(status.refusal, now + refusal_wait(status.refusal.attempts), "retry_at"),
     }
     return status.model_copy(update=changed)
+
+
+def thaw(status: ScalerStatus, now: float) -> ScalerStatus:
+    """The status with its waits moved on by the time that the target was missing, as its `Bound` condition tells.
+
+    Timers stand while there is no target. The condition's transition time is when it stopped being True; the pass that
+    sees the target again makes it True, so the waits are moved once.
+    """
+    bound = status.condition(ConditionType.BOUND)
+    if bound is None or bound.reason != Reason.TARGET_NOT_FOUND:
+        return status
+    gap = elapsed(bound.last_transition_time, now)
+    return status.model_copy(
+        update={
+            "pending_cohort": _later(status.pending_cohort, gap, "started_at"),
+            "exhaustion": _later(status.exhaustion, gap, "retry_at"),
+            "last_scale_down": _later(status.last_scale_down, gap, "cooldown_until"),
+        }
+    )
+
+
+def _later(value: WireT | None, gap: float, member: str) -> WireT | None:
+    moment = None if value is None else getattr(value, member)
+    return value if value is None or moment is None else value.model_copy(update={member: moment + gap})
 
 
 def _clamp_exhaustion(exhaustion: Exhaustion | None, spec: ScalerSpec, now: float) -> Exhaustion | None:

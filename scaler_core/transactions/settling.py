@@ -48,6 +48,8 @@ def settle(world: World, decision_id: str) -> Settled:
         found = replace(_settled(draft, verdict, why, None), planning=Planning.FRESH_READ, wait=0.0)
         return replace(found, why="the binding is not what our last write left")
     if verdict is Standing.OWNER:
+        thawed = clock.clamp(clock.thaw(draft.status, world.now), world.scaler.spec, world.now)
+        draft = replace(draft, status=thawed)
         return owner.settle(draft, world, decision_id, why)
     draft = _announce(draft, verdict, why)
     step = _STEPS.get(verdict)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from scaler_core import transactions
-from scaler_core.api.meta import Condition
+from scaler_core.api.meta import Condition, ConditionStatus
 from scaler_core.api.ownership import BINDING, DECISION, Binding, DecisionRecord
 from scaler_core.api.scaler import FINALIZER
 from scaler_core.model.action import AddFinalizer, Bind, Release, RemoveFinalizer
@@ -273,6 +273,22 @@ def test_nothing_expires_while_the_target_is_missing() -> None:
     cluster.run()
     assert cluster.status == before
     cluster.target = target
+
+
+def test_timers_go_on_where_they_stood_when_the_target_is_there_again() -> None:
+    cluster = bound(quota=4)
+    cluster.plan({"prefill": 3})
+    cluster.now += 100
+    missing = Condition(
+        type="Bound", status=ConditionStatus.FALSE, reason="TargetNotFound", last_transition_time=cluster.now
+    )
+    cluster.status = cluster.status.model_copy(update={"conditions": (missing,)})
+    cluster.now += 1000
+    assert cluster.run().wait == 200
+    cluster.status = cluster.status.model_copy(update={"conditions": ()})
+    cluster.now += 200
+    cluster.run()
+    assert cluster.vector["prefill"] == 2
 
 
 def delete(cluster: Cluster) -> Cluster:
