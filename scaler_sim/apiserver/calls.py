@@ -46,6 +46,8 @@ class Call:
     user: User = ADMIN
     agent: str = ""
     """The product token of `User-Agent`: the field manager of a write that names none."""
+    user_agent: str = ""
+    """The whole `User-Agent`, which tells processes of one account apart in the audit log."""
     query: Mapping[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 

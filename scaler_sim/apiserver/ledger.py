@@ -30,6 +30,7 @@ class Write:
     namespace: str
     name: str
     manager: str
+    user_agent: str
     code: int
     is_dry_run: bool
     body: Any
@@ -58,6 +59,7 @@ class Ledger:
             namespace=call.namespace,
             name=call.name,
             manager=call.manager,
+            user_agent=call.user_agent,
             code=code,
             is_dry_run=call.query.get("dryRun") == "All",
             body=body,

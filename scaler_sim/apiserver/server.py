@@ -72,6 +72,7 @@ class ApiServer:
                 subresource=where.subresource,
                 user=user,
                 agent=request.headers.get("User-Agent", "").partition("/")[0],
+                user_agent=request.headers.get("User-Agent", ""),
                 query=dict(request.query),
             )
         except PageNotFoundError:
