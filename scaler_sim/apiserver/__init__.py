@@ -14,6 +14,7 @@ Surface:
         await cluster.create(document)               # as an administrator, through admission; StatusError when refused
         cluster.get("pods", "default", "x")          # a stored document or None; never change it
         cluster.find("modeldeployments", "default")  # all of them; "PLURAL" or "PLURAL.GROUP"
+        await cluster.ask(Request(method="GET", path="/api/v1/pods"))    # the same server without HTTP
         cluster.compact()                            # earlier watches and pages end with 410
         cluster.services["ns/svc"] = "127.0.0.1:9443"    # where a webhook's Service is
         cluster.ledger.count(verb="list", resource="pods", user="u")
@@ -26,7 +27,13 @@ Surface:
 
 from scaler_sim.apiserver.calls import ADMIN, Call, User
 from scaler_sim.apiserver.clock import Clock
-from scaler_sim.apiserver.cluster import ClusterSettings, EmbeddedCluster, neighbour_definitions, read_definitions
+from scaler_sim.apiserver.cluster import (
+    ClusterSettings,
+    EmbeddedCluster,
+    Request,
+    neighbour_definitions,
+    read_definitions,
+)
 from scaler_sim.apiserver.errors import StatusError
 from scaler_sim.apiserver.faults import Answer, Delay, Drop, Fault
 from scaler_sim.apiserver.ledger import Ledger, Write
@@ -43,6 +50,7 @@ __all__ = [
     "EmbeddedCluster",
     "Fault",
     "Ledger",
+    "Request",
     "StatusError",
     "User",
     "Write",

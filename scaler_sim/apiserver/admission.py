@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from scaler_sim.apiserver import selectors, webhooks
 from scaler_sim.apiserver.calls import Call
@@ -11,7 +11,7 @@ from scaler_sim.apiserver.catalog import Catalog
 from scaler_sim.apiserver.errors import Document, StatusError, internal
 from scaler_sim.apiserver.resources import Resource
 from scaler_sim.apiserver.storage import Store
-from scaler_sim.apiserver.webhooks import Webhook, WebhookClient, WebhookFailedError
+from scaler_sim.apiserver.webhooks import Verdict, Webhook, WebhookFailedError
 
 _GROUP: Final = "admissionregistration.k8s.io"
 _EXEMPT: Final = frozenset({"mutatingwebhookconfigurations", "validatingwebhookconfigurations"})
@@ -41,10 +41,18 @@ class _Match:
     """The version that the webhook's rule names."""
 
 
+class Asks(Protocol):
+    """Gets the verdicts of webhooks; `WebhookClient` does it over TLS."""
+
+    async def ask(self, webhook: Webhook, request: Document) -> Verdict:
+        """Send a review; raises StatusError when refused, WebhookFailedError without a usable answer."""
+        ...
+
+
 class Admission:
     """The admission webhooks of a cluster."""
 
-    def __init__(self, store: Store, catalog: Catalog, client: WebhookClient) -> None:
+    def __init__(self, store: Store, catalog: Catalog, client: Asks) -> None:
         self._store = store
         self._catalog = catalog
         self._client = client

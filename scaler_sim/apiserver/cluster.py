@@ -12,14 +12,15 @@ from typing import Any, Final, Self
 import yaml
 from aiohttp import web
 
-from scaler_sim.apiserver import tls
-from scaler_sim.apiserver.admission import Admission
+from scaler_sim.apiserver import routing, tls
+from scaler_sim.apiserver.admission import Admission, Asks
 from scaler_sim.apiserver.calls import ADMIN, Call, User
 from scaler_sim.apiserver.catalog import Catalog
 from scaler_sim.apiserver.clock import Clock
-from scaler_sim.apiserver.errors import Document
+from scaler_sim.apiserver.dispatch import Dispatcher
+from scaler_sim.apiserver.errors import Document, StatusError
 from scaler_sim.apiserver.faults import Faults
-from scaler_sim.apiserver.ledger import Ledger
+from scaler_sim.apiserver.ledger import READS, Ledger
 from scaler_sim.apiserver.lifecycle import Lifecycle
 from scaler_sim.apiserver.reading import BOOKMARK_SECONDS, Reader, present
 from scaler_sim.apiserver.resources import Resource
@@ -53,6 +54,22 @@ class ClusterSettings:
     history: int = 10_000
     """Changes kept for each resource; watches from before them end with 410."""
     clock: Clock = field(default_factory=Clock)
+    asks: Asks | None = None
+    """Who is asked for webhooks' verdicts; over TLS when None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a client asks, without HTTP around it."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    content_type: str = "application/json"
+    body: Any = None
+    user: User = ADMIN
+    agent: str = ""
+    """As in `User-Agent`."""
 
 
 class EmbeddedCluster:
@@ -73,9 +90,10 @@ class EmbeddedCluster:
         self.users = Users(self.settings.tokens, self.settings.anonymous)
         self._webhooks = WebhookClient(self.settings.services)
         lifecycle = Lifecycle(self.store, self.catalog, clock)
-        admission = Admission(self.store, self.catalog, self._webhooks)
+        admission = Admission(self.store, self.catalog, self.settings.asks or self._webhooks)
         self._reader = Reader(self.store, self.settings.bookmark_seconds)
         self._writer = Writer(self.store, admission, lifecycle, clock)
+        self._dispatcher = Dispatcher(reader=self._reader, writer=self._writer, users=self.users, clock=clock)
         self._authority = tls.Authority.make() if self.settings.serves_tls else None
         self._runner: web.AppRunner | None = None
         self._port = self.settings.port
@@ -91,15 +109,11 @@ class EmbeddedCluster:
 
     async def start(self) -> None:
         """Listen; a new cluster gets its namespaces and definitions first, after `stop` the objects are still there."""
-        if self.store.get(Key("namespaces", "", NAMESPACES[0])) is None:
-            for name in NAMESPACES:
-                await self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-            for definition in self.settings.definitions:
-                await self.create(definition)
+        await self.furnish()
         server = ApiServer(
             catalog=self.catalog,
             reader=self._reader,
-            writer=self._writer,
+            dispatcher=self._dispatcher,
             users=self.users,
             faults=self.faults,
             ledger=self.ledger,
@@ -113,6 +127,35 @@ class EmbeddedCluster:
         site = web.TCPSite(self._runner, self.settings.host, self._port, ssl_context=context)
         await site.start()
         self._port = self._runner.addresses[0][1]
+
+    async def furnish(self) -> None:
+        """Give a new cluster its namespaces and definitions; `start` does it, users of `ask` alone call it."""
+        if self.store.get(Key("namespaces", "", NAMESPACES[0])) is None:
+            for name in NAMESPACES:
+                await self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+            for definition in self.settings.definitions:
+                await self.create(definition)
+
+    async def ask(self, request: Request) -> Document:
+        """Serve a request that does not come over HTTP; no watches, no faults.
+
+        Raises:
+            StatusError: it was refused.
+            PageNotFoundError: nothing is served at its path.
+        """
+        call = routing.call(
+            self.catalog, request.method, request.path, request.query, user=request.user, agent=request.agent
+        )
+        self.ledger.note(call)
+        if call.verb in READS:
+            return self._dispatcher.read(call)
+        try:
+            code, document = await self._dispatcher.write(call, request.content_type, request.body)
+        except StatusError as error:
+            self.ledger.record(call, code=error.code, body=request.body)
+            raise
+        self.ledger.record(call, code=code, body=request.body)
+        return document
 
     async def stop(self) -> None:
         """Stop listening and cut all watches; objects and the port stay for another `start`."""

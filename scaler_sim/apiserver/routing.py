@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from scaler_sim.apiserver.calls import is_true
+from scaler_sim.apiserver.calls import Call, User, is_true
 from scaler_sim.apiserver.catalog import Catalog
 from scaler_sim.apiserver.errors import PageNotFoundError, method_not_allowed
 from scaler_sim.apiserver.resources import Resource
@@ -70,3 +70,32 @@ def verb(method: str, where: Target, query: Mapping[str, str]) -> str:
     if found == "create" and where.resource.namespaced and not where.namespace:
         raise method_not_allowed()
     return "watch" if found in ("list", "get") and is_true(query.get("watch")) else found
+
+
+def call(catalog: Catalog, method: str, path: str, query: Mapping[str, str], *, user: User, agent: str) -> Call:
+    """The call that a request makes.
+
+    Args:
+        catalog: what is served.
+        method: of HTTP.
+        path: under `/api` or `/apis`.
+        query: its parameters.
+        user: who asks.
+        agent: the client's `User-Agent`.
+
+    Raises:
+        PageNotFoundError: nothing is served there.
+        StatusError: 405 for a method that the path does not take.
+    """
+    where = target(catalog, path)
+    return Call(
+        verb=verb(method, where, query),
+        resource=where.resource,
+        namespace=where.namespace,
+        name=where.name,
+        subresource=where.subresource,
+        user=user,
+        agent=agent.partition("/")[0],
+        user_agent=agent,
+        query=dict(query),
+    )

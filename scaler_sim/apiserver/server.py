@@ -12,14 +12,14 @@ from scaler_sim.apiserver import discovery, openapi, routing, tables
 from scaler_sim.apiserver.calls import Call
 from scaler_sim.apiserver.catalog import Catalog
 from scaler_sim.apiserver.clock import Clock
+from scaler_sim.apiserver.dispatch import Dispatcher, list_metadata
 from scaler_sim.apiserver.errors import Document, PageNotFoundError, StatusError, bad_request, unsupported_media_type
 from scaler_sim.apiserver.faults import Delay, Drop, Faults
 from scaler_sim.apiserver.ledger import READS, Ledger
 from scaler_sim.apiserver.patching import PatchType
 from scaler_sim.apiserver.reading import Page, Reader, present
 from scaler_sim.apiserver.storage import Stored
-from scaler_sim.apiserver.users import Users, service_account
-from scaler_sim.apiserver.writing import Writer
+from scaler_sim.apiserver.users import Users
 
 BODY_LIMIT: Final = 3 * 1024 * 1024
 """A real server takes request bodies of at most 3 MiB."""
@@ -37,7 +37,7 @@ class ApiServer:
         *,
         catalog: Catalog,
         reader: Reader,
-        writer: Writer,
+        dispatcher: Dispatcher,
         users: Users,
         faults: Faults,
         ledger: Ledger,
@@ -45,7 +45,7 @@ class ApiServer:
     ) -> None:
         self._catalog = catalog
         self._reader = reader
-        self._writer = writer
+        self._dispatcher = dispatcher
         self._users = users
         self._faults = faults
         self._ledger = ledger
@@ -63,18 +63,8 @@ class ApiServer:
             about = self._about(request)
             if about is not None:
                 return about
-            where = routing.target(self._catalog, request.path)
-            call = Call(
-                verb=routing.verb(request.method, where, request.query),
-                resource=where.resource,
-                namespace=where.namespace,
-                name=where.name,
-                subresource=where.subresource,
-                user=user,
-                agent=request.headers.get("User-Agent", "").partition("/")[0],
-                user_agent=request.headers.get("User-Agent", ""),
-                query=dict(request.query),
-            )
+            agent = request.headers.get("User-Agent", "")
+            call = routing.call(self._catalog, request.method, request.path, request.query, user=user, agent=agent)
         except PageNotFoundError:
             return web.Response(status=404, text="404 page not found\n")
         except StatusError as error:
@@ -109,40 +99,11 @@ class ApiServer:
             return self._one(request, call, self._reader.get(call))
         if call.verb == "list":
             return self._listed(request, call, self._reader.page(call))
-        code, document = await self._write(request, call, body)
+        code, document = await self._dispatcher.write(call, request.content_type, body)
         self._ledger.record(call, code=code, body=body)
         if document.get("kind") not in ("Status", "TokenRequest"):
             document = self._as_accepted(request, call, present(call.resource, document))
         return _json(document, code, call.warnings)
-
-    async def _write(self, request: web.Request, call: Call, body: Any) -> tuple[int, Document]:
-        if call.subresource == "token":
-            return 201, self._token(call, body)
-        if call.verb == "delete":
-            return await self._writer.delete(call, body or {})
-        if call.verb == "deletecollection":
-            return 200, await self._delete_all(call, body or {})
-        if call.verb == "patch":
-            existed = self._reader.exists(call)
-            patched = await self._writer.patch(call, request.content_type, body)
-            return (200 if existed else 201), patched
-        if call.verb == "update":
-            existed = self._reader.exists(call)
-            return (200 if existed else 201), await self._writer.replace(call, body)
-        return 201, await self._writer.create(call, body)
-
-    async def _delete_all(self, call: Call, options: Document) -> Document:
-        page = self._reader.page(call)
-        for stored in page.items:
-            await self._writer.delete(self._reader.naming(call, stored), options)
-        return self._list_document(call, page)
-
-    def _token(self, call: Call, body: Any) -> Document:
-        token = self._users.add(service_account(call.namespace, call.name))
-        spec = (body or {}).get("spec") or {}
-        seconds = int(spec.get("expirationSeconds") or 3600)
-        status = {"token": token, "expirationTimestamp": self._clock.after(seconds)}
-        return {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "spec": spec, "status": status}
 
     def _one(self, request: web.Request, call: Call, stored: Stored) -> web.Response:
         document = present(call.resource, stored.document)
@@ -159,25 +120,17 @@ class ApiServer:
     def _listed(self, request: web.Request, call: Call, page: Page) -> web.Response:
         documents = [present(call.resource, stored.document) for stored in page.items]
         if _wants(request, "Table"):
-            return _json(tables.table(call.resource, documents, _list_metadata(page), self._clock), 200, [])
+            return _json(tables.table(call.resource, documents, list_metadata(page), self._clock), 200, [])
         if _wants(request, "PartialObjectMetadataList"):
             header = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
             items = [tables.partial_metadata(document) for document in documents]
-            return _json({**header, "metadata": _list_metadata(page), "items": items}, 200, [])
-        head = json.dumps(self._list_head(call, page), separators=(",", ":")).encode()[:-1]
+            return _json({**header, "metadata": list_metadata(page), "items": items}, 200, [])
+        head = json.dumps(self._dispatcher.head(call, page), separators=(",", ":")).encode()[:-1]
         texts = [
             stored.encoded if document is stored.document else json.dumps(document, separators=(",", ":")).encode()
             for stored, document in zip(page.items, documents, strict=True)
         ]
         return web.Response(body=head + b',"items":[' + b",".join(texts) + b"]}", content_type="application/json")
-
-    def _list_head(self, call: Call, page: Page) -> Document:
-        kind = f"{call.resource.kind}List"
-        return {"kind": kind, "apiVersion": call.resource.api_version, "metadata": _list_metadata(page)}
-
-    def _list_document(self, call: Call, page: Page) -> Document:
-        items = [present(call.resource, stored.document) for stored in page.items]
-        return {**self._list_head(call, page), "items": items}
 
     async def _watch(self, request: web.Request, call: Call) -> web.StreamResponse:
         events = self._reader.watch(call)
@@ -257,13 +210,6 @@ def _wants(request: web.Request, *kinds: str) -> bool:
     """Whether the first form that the client accepts is one of these."""
     first = request.headers.get("Accept", "").partition(",")[0].replace(" ", "")
     return any(f"as={kind}" in first.split(";") for kind in kinds)
-
-
-def _list_metadata(page: Page) -> Document:
-    metadata: Document = {"resourceVersion": str(page.version)}
-    if page.token:
-        metadata |= {"continue": page.token, "remainingItemCount": page.remaining}
-    return metadata
 
 
 def _json(document: Document, code: int, warnings: list[str]) -> web.Response:
