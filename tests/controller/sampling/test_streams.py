@@ -127,6 +127,15 @@ async def test_a_slow_pass_flies_alone_and_the_next_one_follows() -> None:
         assert watched.engines.began == [0, 20, 40]
 
 
+async def test_an_event_during_a_slow_pass_starts_no_second_one() -> None:
+    async with running(Engines(seconds=20)) as watched:
+        watched.streams.subscribe(A, wish(15, "server"))
+        await asyncio.sleep(17)
+        watched.streams.subscribe(B, wish(5, "server"))
+        await asyncio.sleep(2)
+        assert watched.engines.began == [0]
+
+
 async def test_a_new_leader_waits_out_the_interval_of_the_old_one() -> None:
     async with running(sampled_until=0.0) as watched:
         watched.streams.subscribe(A, wish(15, "server"))

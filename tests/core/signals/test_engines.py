@@ -164,6 +164,16 @@ HALF, ONE = Decimal("0.5"), Decimal(1)
         ),
         pytest.param(ttft(("", {"0.5": 1, "+Inf": 3}, None, 1.5)), None, id="no count"),
         pytest.param(
+            ttft(("", {"0.5": 1, "1": float("nan"), "+Inf": 3}, 3, 1.5)),
+            Histogram(count=3, sum_seconds=Decimal("1.5"), buckets=((HALF, 1),)),
+            id="a bucket that is no number",
+        ),
+        pytest.param(
+            ttft((A, {"0.5": 1, "+Inf": 3}, 3, 1.5), (B, {"0.5": 1, "+Inf": float("inf")}, 3, 1.5)),
+            Histogram(count=6, sum_seconds=Decimal(3)),
+            id="an infinite bucket that is infinite",
+        ),
+        pytest.param(
             ttft((A, {}, 3, 1.5), (B, {}, 5, None)), Histogram(count=8, sum_seconds=None), id="a sum is missing"
         ),
     ],

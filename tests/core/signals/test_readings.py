@@ -100,6 +100,23 @@ def test_a_container_restart_counts_even_if_every_counter_grew() -> None:
     assert (reading.prompt_rate, reading.is_complete, reading.running) == (None, False, 3.0)
 
 
+def test_a_sample_of_another_container_gives_no_delta_with_the_one_before() -> None:
+    watched = fleet(1)
+    watched.sample(0.0, BUSY)
+    watched.pods = [worlds.pod("server", 0, container="c2#1")]
+    reading = watched.sample(15.0, BUSIER)["server"]
+    assert reading.problems == ("Pod llm-server-0-0: the engine restarted; rates need one more",)
+    assert watched.sample(30.0, BUSIER)["server"].prompt_rate == 0.0
+
+
+def test_memory_is_bounded_by_the_pods_and_the_panic_window() -> None:
+    watched = fleet(1)
+    for n in range(40):
+        watched.sample(15.0 * n, vllm(running=1.0, ttft=histogram(n, 0.1 * n)))
+    (window,) = watched.memory.pods.values()
+    assert [entry.at for entry in window.latencies] == [540.0, 555.0, 570.0, 585.0]
+
+
 def test_a_vanished_pod_leaves_every_sum_at_once() -> None:
     watched = fleet()
     watched.sample(0.0, BUSY)

@@ -17,6 +17,7 @@ def role(replicas: int = 2, size: int = 1) -> Role:
     [
         pytest.param(worlds.pod("server", 0), True, id="a Pod that the target controls is its own"),
         pytest.param(worlds.pod("server", 0, owner="old"), False, id="a namesake's Pod is not"),
+        pytest.param(worlds.pod("server", 0, controller=False), False, id="a Pod that it merely owns is not"),
         pytest.param(
             worlds.pod("server", 0, labels={"modeldeployment.gpustack.ai/router": "r"}), False, id="a router is not"
         ),

@@ -41,6 +41,7 @@ def pod(
     *,
     ready: bool = True,
     owner: str = UID,
+    controller: bool = True,
     terminating: bool = False,
     size: str | None = None,
     container: str = "c#0",
@@ -62,7 +63,7 @@ def pod(
             **(labels or {}),
         },
         "annotations": {"kueue.x-k8s.io/pod-group-total-count": size} if size else {},
-        "ownerReferences": [{"kind": "ModelDeployment", "name": "llm", "uid": owner, "controller": True}],
+        "ownerReferences": [{"kind": "ModelDeployment", "name": "llm", "uid": owner, "controller": controller}],
     }
     if terminating:
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
