@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from scaler_core.api.meta import ObjectKey
 from scaler_kube import resources
 from scaler_kube.client import KubeClient, connect
 from scaler_kube.clock import SteadyClock
+from scaler_kube.resources import Resource
 from scaler_sim.operator.settings import OperatorSettings
 from scaler_sim.scenario.plane import ExternalPlane, Identity
 from scaler_sim.scenario.scenario import Scenario, ScenarioSettings, playing
@@ -159,30 +160,39 @@ class Commit:
         return any(count > self.before[role] for role, count in self.after.items())
 
 
+@dataclass(kw_only=True)
 class Watcher:
-    """Follows one target by the API server's own watch, and keeps every move of its counts."""
+    """Follows one target and its scaler by the API server's own watch, and keeps every move of the counts."""
 
-    def __init__(self, client: KubeClient, key: ObjectKey) -> None:
-        self._client = client
-        self._key = key
-        self._counts: dict[str, int] | None = None
-        self.commits: list[Commit] = []
+    client: KubeClient
+    key: ObjectKey
+    commits: list[Commit] = field(default_factory=list)
+    asked: dict[str, Mapping[str, int]] = field(default_factory=dict)
+    """What the algorithm alone asked for, by decision ID, as the write-ahead status told."""
+    _counts: dict[str, int] | None = None
 
-    async def run(self) -> None:
+    async def follow_target(self) -> None:
         """Follow until cancelled."""
-        listing = await self._client.list_all(resources.deployments(), namespace=self._key.namespace)
+        await self._follow(resources.deployments(), self._see_target)
+
+    async def follow_scaler(self) -> None:
+        """Follow until cancelled."""
+        await self._follow(resources.scalers(), self._see_scaler)
+
+    async def _follow(self, resource: Resource, see: Callable[[Mapping[str, Any]], None]) -> None:
+        listing = await self.client.list_all(resource, namespace=self.key.namespace)
         for item in listing.items:
-            self._see(item)
+            see(item)
         version = listing.resource_version
         while True:
-            async for event in self._client.watch(
-                resources.deployments(), namespace=self._key.namespace, resource_version=version, timeout_seconds=60
+            async for event in self.client.watch(
+                resource, namespace=self.key.namespace, resource_version=version, timeout_seconds=60
             ):
-                version = event.document["metadata"]["resourceVersion"]
-                self._see(event.document)
+                version = event.resource_version
+                see(event.document)
 
-    def _see(self, document: Mapping[str, Any]) -> None:
-        if document["metadata"].get("name") != self._key.name or "spec" not in document:
+    def _see_target(self, document: Mapping[str, Any]) -> None:
+        if document["metadata"].get("name") != self.key.name or "spec" not in document:
             return
         counts = {role["name"]: role["replicas"] for role in document["spec"]["roles"]}
         if self._counts is not None and counts != self._counts:
@@ -197,17 +207,26 @@ class Watcher:
             )
         self._counts = counts
 
+    def _see_scaler(self, document: Mapping[str, Any]) -> None:
+        status = document.get("status") or {}
+        if "pendingCommit" in status:
+            asked = {role["name"]: role.get("rawRecommendedReplicas", 0) for role in status.get("roles", ())}
+            self.asked[status["pendingCommit"]["decisionID"]] = asked
+
 
 @asynccontextmanager
-async def watching(product_: Product, key: ObjectKey) -> AsyncIterator[Watcher]:
-    """Watch a target while the context lasts, over a connection of its own."""
-    access = product_.scenario.credentials(Identity.ADMIN).access
+async def watching(running: Product, key: ObjectKey) -> AsyncIterator[Watcher]:
+    """Watch a target and its scaler while the context lasts, over a connection of its own."""
+    access = running.scenario.credentials(Identity.ADMIN).access
     async with await connect(access, field_manager="e2e", user_agent="e2e-watcher") as client:
-        watcher = Watcher(client, key)
+        watcher = Watcher(client=client, key=key)
         async with asyncio.TaskGroup() as group:
-            task = group.create_task(watcher.run(), name="watcher")
-            await asyncio.sleep(0)
+            tasks = [
+                group.create_task(watcher.follow_target(), name="target watcher"),
+                group.create_task(watcher.follow_scaler(), name="scaler watcher"),
+            ]
             try:
                 yield watcher
             finally:
-                task.cancel()
+                for task in tasks:
+                    task.cancel()

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from scaler_controller.reconciler.status_writer import StatusWriter
-from scaler_controller.reconciler.target_writer import TargetWriter
+from scaler_controller.reconciler.target_writer import FENCE_IS_OPEN, TargetWriter
 from scaler_controller.telemetry.metrics import Metrics
 from scaler_core import transactions
+from scaler_core.api.reasons import EventReason
 from scaler_core.api.scaler import ModelDeploymentScaler
 from scaler_core.decision import Decision
 from scaler_core.model.action import (
@@ -70,6 +71,8 @@ class Executor:
         self._pause(BEFORE_COMMIT, is_commit)
         outcome = await self.targets.carry_out(decision.action, replace(world, scaler=scaler))
         self._log(decision.action, outcome)
+        if isinstance(outcome, Refused) and outcome.message == FENCE_IS_OPEN:
+            self.tell(world, Note(reason=EventReason.FENCE_OPEN, message=FENCE_IS_OPEN, type=NoteType.WARNING))
         self._pause(BEFORE_OUTCOME, is_commit)
         await self._store_outcome(decision, replace(world, scaler=scaler, now=self.clock.now()), outcome)
 

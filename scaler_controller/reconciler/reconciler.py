@@ -71,6 +71,8 @@ class Reconciler:
         measure(self.metrics, key, decision)
         if decision.reads_target:
             self.observer.direct.add(key)
+            if not decision.wake_after:
+                return AT_ONCE  # what the cache showed proves nothing, so nothing of it is reported
         try:
             await self.executor.carry_out(decision, snapshot.world)
         except ConflictError as error:
