@@ -20,7 +20,9 @@ from scaler_core.model.action import (
     Committed,
     CommitVector,
     Note,
+    NoteType,
     Outcome,
+    Refused,
     RemoveFinalizer,
     render_vector,
 )
