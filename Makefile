@@ -29,7 +29,7 @@ e2e: $(VENV)/.ready ## the product on a real control plane: KUBEBUILDER_ASSETS=D
 	@test -n "$$KUBEBUILDER_ASSETS" || test "$$MDS_E2E_USE_CLUSTER" = 1 || { \
 	  echo "make e2e needs a control plane: set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver (setup-envtest"; \
 	  echo "makes one), or KUBECONFIG together with MDS_E2E_USE_CLUSTER=1 to run on an existing cluster."; exit 2; } >&2
-	$(RUN) pytest e2e tests/conformance
+	$(RUN) pytest e2e tests/conformance tests/chart
 
 check: $(VENV)/.ready ## format, lint, import floors, types, generated files
 	$(BIN)/ruff format --check .
@@ -42,8 +42,9 @@ fix: $(VENV)/.ready ## format, and write every generated file anew
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	@$(MAKE) --no-print-directory generate
+	@$(RUN) tests.chart.golden
 
-generate: $(VENV)/.ready ## write the generated files (CRD) anew
+generate: $(VENV)/.ready ## write the generated files (CRD, also as the chart's template) anew
 	$(RUN) scaler_cli.main generate
 
 bench: $(VENV)/.ready ## every benchmark, as multiples of json.loads of 4 KiB in the same run

@@ -2,7 +2,7 @@
 
 import typer
 
-from scaler_cli import demo, generate, plan, probe, validate
+from scaler_cli import demo, doctor, generate, plan, probe, release, validate
 
 app = typer.Typer(
     name="mds",
@@ -12,8 +12,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("demo")(demo.demo)
+app.command("doctor")(doctor.doctor)
 app.command("plan")(plan.plan)
 app.command("probe")(probe.probe)
+app.command("release")(release.release)
 app.command("validate")(validate.validate)
 app.command("generate", hidden=True)(generate.generate)
 
