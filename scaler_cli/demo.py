@@ -66,7 +66,7 @@ def run(settings: DemoSettings, console: Console) -> int:
     logging.basicConfig(level=logging.ERROR)
     logs = Path(tempfile.mkdtemp(prefix="mds-demo-"))
     try:
-        with screen_for(console, f"mds demo: {settings.algorithm.value} on {settings.engine.value}") as screen:
+        with screen_for(console, settings.title) as screen:
             summary = asyncio.run(_interruptible(settings, screen, logs))
     except DemoError as error:
         _print(console, f"The demo failed: {error}\nWhole logs are in {logs}")

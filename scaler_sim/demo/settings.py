@@ -23,6 +23,11 @@ class DemoSettings:
     seed: int = 1
 
     @property
+    def title(self) -> str:
+        """What is played, and how fast, as the screen always shows it."""
+        return f"mds demo: {self.algorithm.value} on {self.engine.value}, clock {self.speed:g} times as fast"
+
+    @property
     def limit_seconds(self) -> float:
         """Real seconds after which the demo counts as failed: under three minutes, more only at lower speeds."""
         return max(_LONGEST_SECONDS, _SET_UP_SECONDS + _LONGEST_CLOCK_SECONDS / self.speed)

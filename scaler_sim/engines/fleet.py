@@ -1,5 +1,6 @@
 """The replicas of one deployment and the router in front of them."""
 
+import itertools
 import math
 from collections import deque
 from collections.abc import Mapping
@@ -73,6 +74,7 @@ class Fleet:
         self._random = random
         self._patience = patience_seconds
         self._client: Observer = Nobody()
+        self._identities = itertools.count(1)
         self._replicas: dict[ReplicaKey, Replica] = {}
         self._eligible: set[ReplicaKey] = set()
         self._flights: dict[int, Flight] = {}
@@ -140,6 +142,10 @@ class Fleet:
     def attach(self, client: Observer) -> None:
         """Tell this client of every request's course."""
         self._client = client
+
+    def next_identity(self) -> int:
+        """A number for a request that no other request of this fleet has."""
+        return next(self._identities)
 
     def submit(self, request: Request) -> None:
         """Route a request; the attached client hears of its course."""

@@ -1,6 +1,5 @@
 """The benchmark's client: a fixed number of streams, each asking again as soon as it has its answer."""
 
-import itertools
 from dataclasses import dataclass
 from random import Random
 from typing import Final
@@ -67,10 +66,9 @@ class ClosedLoop:
         self._random = random
         self._phases = phases
         self._shape = shape
-        self._identities = itertools.count(1)
         self._position = -1
         self._phase_started_at = fleet.timeline.now
-        self._in_flight = 0
+        self._own: set[int] = set()  # requests in flight; those of an earlier client are none of ours
         self._timer: Timer | None = None
         fleet.attach(self)
 
@@ -96,7 +94,8 @@ class ClosedLoop:
 
     def first_token(self, request: Request, at: float) -> None:
         """An answer begins."""
-        self._recorder.first_token(request, at)
+        if request.identity in self._own:
+            self._recorder.first_token(request, at)
 
     def gaps(self, at: float, seconds: float, count: int) -> None:
         """Tokens arrived."""
@@ -104,17 +103,19 @@ class ClosedLoop:
 
     def finished(self, request: Request, at: float) -> None:
         """An answer is complete: ask the next."""
-        self._recorder.finished(request, at)
-        self._in_flight -= 1
-        self._fill(at)
+        if request.identity in self._own:
+            self._recorder.finished(request, at)
+            self._own.discard(request.identity)
+            self._fill(at)
 
     def failed(self, request: Request, at: float, reason: str) -> None:
         """A request failed: ask again a little later."""
-        self._recorder.failed(request, at, reason)
-        self._fleet.timeline.after(self.RETRY_SECONDS, self._retry)
+        if request.identity in self._own:
+            self._recorder.failed(request, at, reason)
+            self._fleet.timeline.after(self.RETRY_SECONDS, lambda now: self._retry(request.identity, now))
 
-    def _retry(self, at: float) -> None:
-        self._in_flight -= 1
+    def _retry(self, identity: int, at: float) -> None:
+        self._own.discard(identity)
         self._fill(at)
 
     def _next_phase(self, at: float) -> None:
@@ -130,6 +131,7 @@ class ClosedLoop:
 
     def _fill(self, at: float) -> None:
         phase = self.phase
-        while phase is not None and self._in_flight < phase.concurrency:
-            self._in_flight += 1
-            self._fleet.submit(self._shape.draw(self._random, next(self._identities), at))
+        while phase is not None and len(self._own) < phase.concurrency:
+            request = self._shape.draw(self._random, self._fleet.next_identity(), at)
+            self._own.add(request.identity)
+            self._fleet.submit(request)

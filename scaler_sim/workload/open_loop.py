@@ -73,7 +73,7 @@ class OpenLoop:
             self._recorder.begin_phase(f"from {start:.0f} s", self._began_at + start)
             self._phases += 1
         request = Request(
-            identity=self._next,
+            identity=self._fleet.next_identity(),
             arrived_at=at,
             prompt_tokens=arrival.prompt_tokens,
             output_tokens=arrival.output_tokens,

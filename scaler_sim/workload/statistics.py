@@ -89,11 +89,14 @@ class Recorder:
         self._phase(at).gaps.add(seconds, count)
 
     def finished(self, request: Request, at: float) -> None:
-        """Count an answer."""
+        """Count an answer; one whose beginning was not seen belongs to another client."""
+        waited = self._waiting.pop(request.identity, None)
+        if waited is None:
+            return
         phase = self._phase(request.arrived_at)
         phase.finished += 1
         phase.output_tokens += request.output_tokens
-        phase.first_tokens.append(self._waiting.pop(request.identity))
+        phase.first_tokens.append(waited)
         phase.last_answer_at = max(phase.last_answer_at, at)
 
     def failed(self, request: Request, at: float, reason: str) -> None:  # noqa: ARG002 -- the observer's interface
