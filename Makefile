@@ -44,7 +44,7 @@ fix: $(VENV)/.ready ## format, and write every generated file anew
 	@$(MAKE) --no-print-directory generate
 	@$(RUN) tests.chart.golden
 
-generate: $(VENV)/.ready ## write the generated files (CRD, also as the chart's template) anew
+generate: $(VENV)/.ready ## write the generated files (CRD, chart template, diagrams) anew
 	$(RUN) scaler_cli.main generate
 
 bench: $(VENV)/.ready ## every benchmark, as multiples of json.loads of 4 KiB in the same run

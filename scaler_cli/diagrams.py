@@ -1,0 +1,60 @@
+"""The page of state machines in the documentation, rendered from the tables that the transactions run through."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from scaler_core.transactions.machine import Machine
+from scaler_core.transactions.machines import MACHINES
+
+_INTRODUCTION: Final = """\
+<!-- Generated from scaler_core/transactions by `make generate`; do not edit. -->
+
+# State machines
+
+What spans passes is a handful of small state machines. Each is a table of (state, event) to next state which the code
+itself runs through, and this page is drawn from those tables. Their whole state is in the scaler's status and in the
+target's two annotations, so a new leader goes on where the last one stopped.
+"""
+_MEANINGS: Final = {
+    "binding": (
+        "Who owns the counts. Read from `status.binding` and the `scaler-binding` annotation of the target. The term "
+        "is stored before it is asked for, and only ever rises."
+    ),
+    "intent": (
+        "The write-ahead record of one commit, `status.pendingCommit`: stored first, then one write of the target, "
+        "then the outcome. The decision annotation on the target tells whether it happened."
+    ),
+    "cohort": (
+        "The replicas that one commit added, `status.pendingCohort`, until every one of them is admitted, or all of "
+        "them are rolled back together after `sampling.pendingTimeoutSeconds`."
+    ),
+    "retirement": (
+        "The replicas that one commit removed, `status.lastScaleDown`, until every one is gone, or all of them are "
+        "restored because the target aborted a retirement."
+    ),
+    "exhaustion": (
+        "Growth that found no capacity, `status.exhaustion`. While it runs, the same growth waits longer after every "
+        "attempt, up to 30 minutes."
+    ),
+    "rebalance": (
+        "One replica from a donor to a receiver, `status.rebalance`. The names of its states are the reasons that the "
+        "status shows."
+    ),
+}
+"""What each machine is about; a machine without an entry fails the generation."""
+
+
+def page() -> str:
+    """The text of `docs/explanation/state-machines.md`."""
+    return "\n".join([_INTRODUCTION, *(line for machine in MACHINES for line in _section(machine))])
+
+
+def _section(machine: Machine[Any, Any]) -> Iterator[str]:
+    yield f"## {machine.name.capitalize()}"
+    yield ""
+    yield _MEANINGS[machine.name]
+    yield ""
+    yield "```mermaid"
+    yield machine.mermaid()
+    yield "```"
+    yield ""
