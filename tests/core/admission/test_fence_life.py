@@ -21,9 +21,9 @@ from tests.core.admission import fence_world
 from tests.core.admission.fence_world import OPERATOR, OPERATORS, USER, B, D
 
 COUNTS = st.dictionaries(st.sampled_from(["prefill", "decode"]), st.integers(1, 4), min_size=2)
+KEYS = st.sampled_from([B, D])
+BORROWED = fence_world.binding("a", "uid-1", 9)
 NAMES = st.sampled_from(["a", "b"])
-TEXTS = st.sampled_from([None, "junk", "{}"])
-STEPS = st.sampled_from(["counts", "role", "image", "binding", "decision", "both", "junk"])
 
 
 class FenceLife(RuleBasedStateMachine):
@@ -37,9 +37,13 @@ class FenceLife(RuleBasedStateMachine):
         self.uids = 0
         self.highest_term = 0
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(term=st.integers(0, 3), commits=st.booleans())
+    def begin(self, term: int, commits: bool) -> None:
         self.create_scaler("a", "llm")
+        if term:
+            self.bind_as("a", "uid-1", term)
+        if commits:
+            self.commit_exactly({"prefill": 3, "decode": 1})
 
     # -- the API server ------------------------------------------------------------------------------------------
 
@@ -68,7 +72,11 @@ class FenceLife(RuleBasedStateMachine):
         before, after = target.read(old), target.read(new)
         if user == USER and target.readable_binding(before.binding) is not None:
             assert before.counts == after.counts
-        decision = target.readable_decision(after.decision)
+        if user == OPERATOR and before.binding != after.binding:
+            assert (before.counts, before.decision) == (after.counts, after.decision)
+        binding, decision = target.readable_binding(after.binding), target.readable_decision(after.decision)
+        if binding is not None and before.binding is None:
+            assert binding.term > self.highest_term
         if after.decision is None:
             self.highest_term = 0  # terms are remembered as long as the annotation is kept
         elif decision is not None:
@@ -88,6 +96,11 @@ class FenceLife(RuleBasedStateMachine):
         if name in self.scalers:
             self.scalers[name]["dying"] = True
 
+    @rule(name=NAMES, aims_at=st.sampled_from(["llm", "chat"]))
+    def replace_scaler(self, name: str, aims_at: str) -> None:
+        self.scalers.pop(name, None)
+        self.create_scaler(name, aims_at)
+
     @rule(name=NAMES)
     def drop_finalizer(self, name: str) -> None:
         if self.scalers.get(name, {}).get("dying"):
@@ -105,22 +118,55 @@ class FenceLife(RuleBasedStateMachine):
             role["replicas"] = (counts or {}).get(role["name"], role["replicas"])
         return new
 
-    @rule(name=NAMES, term=st.integers(1, 6))
-    def bind(self, name: str, term: int) -> None:
-        uid = self.scalers.get(name, {"uid": "uid-0"})["uid"]
-        new = self.changed({B: fence_world.binding(name, uid, term)})
+    @property
+    def facts(self) -> target.TargetFacts:
+        return target.read(self.stored)
+
+    def last_term(self) -> int:
+        decision = target.readable_decision(self.facts.decision)
+        return decision.term if decision is not None else 0
+
+    @precondition(lambda self: self.scalers and self.facts.binding is None)
+    @rule(data=st.data(), above=st.integers(0, 2))
+    def bind(self, data: st.DataObject, above: int) -> None:
+        name = data.draw(st.sampled_from(sorted(self.scalers)))
+        self.bind_as(name, self.scalers[name]["uid"], self.last_term() + above)
+
+    @rule(name=NAMES, uid=st.sampled_from(["uid-1", "uid-2", "uid-3"]), term=st.integers(1, 4))
+    def bind_at_odds(self, name: str, uid: str, term: int) -> None:
+        self.bind_as(name, uid, term)
+
+    def bind_as(self, name: str, uid: str, term: int) -> None:
+        new = self.changed({B: fence_world.binding(name, uid, max(term, 1))})
         self.late.append(new)
-        if self.write(new, OPERATOR):
+        changes = new["metadata"]["annotations"][B] != self.facts.binding
+        if self.write(new, OPERATOR) and changes:
             assert self.scalers[name] == {"uid": uid, "target": "llm", "dying": False}
 
-    @rule(counts=COUNTS, term=st.integers(1, 6), identity=st.integers(0, 10**6))
-    def commit(self, counts: dict[str, int], term: int, identity: int) -> None:
-        held = target.readable_binding(target.read(self.stored).binding)
-        vector = {role["name"]: counts.get(role["name"], role["replicas"]) for role in self.stored["spec"]["roles"]}
-        new = self.changed({D: fence_world.decision(f"d-{identity}", held.term if held else term, **vector)}, vector)
+    @precondition(lambda self: self.facts.binding is not None)
+    @rule(counts=COUNTS)
+    def commit_exactly(self, counts: dict[str, int]) -> None:
+        self.commit(counts, 0, 0)
+
+    @precondition(lambda self: self.facts.binding is not None)
+    @rule(counts=COUNTS, skewed=st.sampled_from([0, 0, 0, 1]), aged=st.sampled_from([0, 0, 0, 1]))
+    def commit(self, counts: dict[str, int], skewed: int, aged: int) -> None:
+        held = target.readable_binding(self.facts.binding)
+        term = max(1, (held.term if held is not None else 1) - aged)
+        vector = {role["name"]: counts.get(role["name"], 1) for role in self.stored["spec"]["roles"]}
+        self.uids += 1
+        text = fence_world.decision(f"d-{self.uids}", term, **{name: n + skewed for name, n in vector.items()})
+        new = self.changed({D: text}, vector)
         self.late.append(new)
         self.write(new, OPERATOR)
 
+    @rule(counts=COUNTS, keys=st.sets(KEYS), name=NAMES)
+    def an_operator_does_two_things_at_once(self, counts: dict[str, int], keys: set[str], name: str) -> None:
+        uid = self.scalers.get(name, {"uid": "uid-0"})["uid"]
+        bind = {B: fence_world.binding(name, uid, self.last_term() + 1)} if self.facts.binding is None else {}
+        self.write(self.changed(dict.fromkeys(keys) | bind, counts), OPERATOR)
+
+    @precondition(lambda self: self.facts.binding is not None)
     @rule()
     def release(self) -> None:
         self.write(self.changed({B: None}), OPERATOR)
@@ -128,24 +174,31 @@ class FenceLife(RuleBasedStateMachine):
     @precondition(lambda self: self.late)
     @rule(data=st.data())
     def a_late_write_arrives(self, data: st.DataObject) -> None:
-        self.write(data.draw(st.sampled_from(self.late)), OPERATOR)
+        self.write(data.draw(st.sampled_from(self.late[-6:])), OPERATOR)
 
     # -- users ---------------------------------------------------------------------------------------------------
 
-    @rule(counts=COUNTS, steps=st.sets(STEPS, min_size=1, max_size=2), text=TEXTS, term=st.integers(1, 9))
-    def user_writes(self, counts: dict[str, int], steps: set[str], text: str | None, term: int) -> None:
-        new = self.changed({}, counts if "counts" in steps else None)
-        kept = new["metadata"]["annotations"]
-        if "role" in steps:
-            new["spec"]["roles"] = new["spec"]["roles"][:1]
-        if "image" in steps:
-            new["spec"]["roles"][0]["image"] = "engine:2"
-        for key, step in ((B, "binding"), (D, "decision"), (B, "both"), (D, "both")):
-            if step in steps:
-                kept.pop(key, None)
-        if "junk" in steps and text is not None:
-            kept[B] = text if term % 2 else fence_world.binding(term=term)
-        self.write(new, USER)
+    @rule(counts=COUNTS)
+    def a_user_moves_counts(self, counts: dict[str, int]) -> None:
+        self.write(self.changed({}, counts), USER)
+
+    @rule(keys=st.sets(st.sampled_from([B, D]), min_size=1), counts=st.none() | COUNTS)
+    def a_user_removes_annotations(self, keys: set[str], counts: dict[str, int] | None) -> None:
+        self.write(self.changed(dict.fromkeys(keys), counts), USER)
+
+    @rule(step=st.sampled_from(["text", "role", "outage"]), text=st.sampled_from(["junk", BORROWED]), key=KEYS)
+    def somebody_meddles(self, step: str, text: str, key: str) -> None:
+        """A user writes an annotation or drops a role; or junk gets in while the fence is down."""
+        if step == "text":
+            before = self.stored["metadata"].get("annotations", {}).get(key)
+            assert self.write(self.changed({key: text}), USER) == (text == before)
+        elif step == "role":
+            whole, fewer = self.stored, deepcopy(self.stored)
+            fewer["spec"]["roles"] = fewer["spec"]["roles"][:1]
+            assert self.write(fewer, USER) == (target.readable_binding(self.facts.binding) is None)
+            self.stored = whole
+        elif self.facts.binding is None:
+            self.stored = self.changed({B: "junk"})
 
     # -- what always holds ---------------------------------------------------------------------------------------
 
@@ -166,7 +219,7 @@ class FenceLife(RuleBasedStateMachine):
     @invariant()
     def there_is_always_a_way_out(self) -> None:
         released = self.changed({B: None})
-        if B not in released["metadata"].get("annotations", {}) and target.read(self.stored).binding is None:
+        if self.facts.binding is None:
             return
         assert isinstance(self.judge(released, OPERATOR), Allowed)
         binding = target.readable_binding(target.read(self.stored).binding)
