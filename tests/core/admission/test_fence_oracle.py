@@ -1,5 +1,6 @@
 """The fence agrees with an independent predicate on every write that hypothesis can think of."""
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -24,15 +25,15 @@ DECISIONS = st.one_of(
         st.sampled_from(["d-1", "d-2"]), st.integers(3, 5), st.integers(1, 3), st.integers(1, 3),
     ),
 )  # fmt: skip
-SCALERS = st.none() | st.builds(
-    lambda uid, target, dying: {"uid": uid, "target": target, "dying": dying},
-    st.sampled_from(["uid-1", "uid-2"]), st.sampled_from(["llm", "chat"]), st.booleans(),
-)  # fmt: skip
+ALIVE = {"uid": "uid-1", "target": "llm", "dying": False}
+SCALERS = st.sampled_from(
+    [ALIVE, ALIVE, ALIVE, None, ALIVE | {"uid": "uid-2"}, ALIVE | {"target": "chat"}, ALIVE | {"dying": True}]
+)
 
 
 @st.composite
 def documents(draw: st.DrawFn) -> dict[str, Any]:
-    annotations = {B: draw(BINDINGS), D: draw(DECISIONS)}
+    annotations = {B: draw(st.none() | BINDINGS), D: draw(st.none() | DECISIONS)}
     document = fence_world.target(
         {key: text for key, text in annotations.items() if text is not None},
         image=draw(st.sampled_from(["engine:1"] * 4 + ["engine:2"])),
@@ -47,26 +48,67 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     return document
 
 
+EDITS = (
+    "binding",
+    "decision",
+    "commit",
+    "commit",
+    "counts",
+    "bind",
+    "recover",
+    "image",
+    "untyped",
+    "roles",
+    "dying",
+    "else",
+)
+
+
 @st.composite
 def writes(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Often one small step apart: independent documents are nearly always refused."""
+    """A document and a few edits of it: two independent documents are nearly always refused."""
     old = draw(documents())
-    new = draw(documents())
-    kept = draw(st.sets(st.sampled_from(["binding", "decision", "spec", "counts"])))
-    before = old["metadata"]["annotations"]
-    for name, key in (("binding", B), ("decision", D)):
-        if name in kept:
-            new["metadata"]["annotations"].pop(key, None)
-            new["metadata"]["annotations"] |= {key: before[key]} if key in before else {}
-    if "spec" in kept:
-        counts = {role["name"]: role["replicas"] for role in new["spec"]["roles"]}
-        roles = [role | {"replicas": counts.get(role["name"], 1)} for role in old["spec"]["roles"]]
-        new["spec"] = {**old["spec"], "roles": roles}
-    if "counts" in kept:
-        was = {role["name"]: role["replicas"] for role in old["spec"]["roles"]}
-        for role in new["spec"]["roles"]:
-            role["replicas"] = was.get(role["name"], 1)
+    new: dict[str, Any] = deepcopy(old)
+    for edit in draw(st.lists(st.sampled_from(EDITS), min_size=1, max_size=2)):
+        _apply(draw, edit, new)
     return old, new
+
+
+def _apply(draw: st.DrawFn, edit: str, new: dict[str, Any]) -> None:  # noqa: C901 -- one case an edit
+    annotations, roles = new["metadata"]["annotations"], new["spec"]["roles"]
+    match edit:
+        case "binding":
+            _put(annotations, B, draw(BINDINGS))
+        case "bind":
+            annotations.setdefault(B, fence_world.binding(term=draw(st.integers(3, 5))))
+        case "decision":
+            _put(annotations, D, draw(DECISIONS))
+        case "commit":
+            for role in roles:
+                role["replicas"] = draw(st.integers(1, 3))
+            vector = {role["name"]: role["replicas"] for role in roles}
+            annotations[D] = fence_world.decision(
+                draw(st.sampled_from(["d-2", "d-3"])), draw(st.integers(3, 5)), **vector
+            )
+        case "counts":
+            roles[0]["replicas"] = draw(st.sampled_from([1, 2, 3, None]))
+        case "recover":
+            annotations.pop(B, None)
+        case "image":
+            roles[0]["image"] = "engine:2"
+        case "untyped":
+            roles[-1].pop("instanceType", None)
+        case "roles":
+            new["spec"]["roles"] = roles[:1]
+        case "dying":
+            new["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        case _:
+            new["metadata"]["labels"] = {"a": "b"}
+
+
+def _put(annotations: dict[str, str], key: str, text: str | None) -> None:
+    annotations.pop(key, None)
+    annotations.update({} if text is None else {key: text})
 
 
 def lookup_of(scaler: dict[str, Any] | None) -> Lookup:
@@ -92,7 +134,7 @@ def compare(
 
 
 @given(writes(), st.booleans(), st.booleans(), SCALERS)
-@settings(max_examples=150)
+@settings(max_examples=1000)
 def test_the_fence_equals_the_oracle(
     write: tuple[dict[str, Any], dict[str, Any]], operator: bool, dry_run: bool, scaler: dict[str, Any] | None
 ) -> None:
