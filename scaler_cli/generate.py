@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 import typer
 import yaml
 
-from scaler_cli import diagrams
+from scaler_cli import diagrams, refusals
 from scaler_core.api import crd
 
 HEADER: Final = "# Generated from the models in scaler_core/api by `make generate`; do not edit.\n"
@@ -56,6 +56,7 @@ FILES: Final[Mapping[str, Callable[[], str]]] = {
     "crds/modeldeploymentscalers.worker.gpustack.ai.yaml": crd_file,
     "charts/model-deployment-scaler/templates/crd.yaml": crd_template,
     "docs/explanation/state-machines.md": diagrams.page,
+    "docs/reference/refusals.md": refusals.page,
 }
 """Path below the repository's root to the function that renders the file."""
 
