@@ -16,12 +16,12 @@ from scaler_controller.manager.leadership import LeadershipLostError
 from scaler_controller.manager.signals import stop_on_signals
 from scaler_controller.sampling.http import make_session
 from scaler_controller.settings import Settings
-from scaler_controller.telemetry.logs import configure_logs
 from scaler_core.api.scaler import VERSIONS
 from scaler_kube import resources
 from scaler_kube.access import Access, Endpoint, InCluster, KubeConfig
 from scaler_kube.client import KubeClient, connect
 from scaler_kube.errors import AccessError, KubeError
+from scaler_kube.logs import configure_logs
 from scaler_kube.resources import Resource
 
 _log = logging.getLogger(__name__)

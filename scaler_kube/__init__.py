@@ -14,6 +14,7 @@
 | `leases` | `LeaseRecord`, `read_lease`, `write_lease` | what an elector looks at |
 | `events` | `EventRecorder`, and `event_series.Regarding` | notes as events.k8s.io/v1, in series |
 | `backoff` | `Exponential` | how long to wait after failures |
+| `logs` | `configure_logs`, `pass_context` | the processes' logs: one JSON object a line |
 | `clock` | `Clock`, `SteadyClock` | the only place that reads time |
 
 Documents (`dict[str, Any]`) live at this edge; callers read them into the frozen models of `scaler_core.api`.

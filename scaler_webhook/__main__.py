@@ -1,13 +1,13 @@
 """`python -m scaler_webhook`."""
 
 import asyncio
-import logging
 import sys
 
 from pydantic import ValidationError
 from pydantic_settings import CliApp, SettingsError
 
 from scaler_kube.errors import AccessError
+from scaler_kube.logs import configure_logs
 from scaler_webhook.main import until_signalled
 from scaler_webhook.settings import Settings
 
@@ -18,7 +18,7 @@ def main() -> None:
         settings = CliApp.run(Settings, cli_args=sys.argv[1:])
     except (ValidationError, SettingsError) as error:
         sys.exit(_explain(error))
-    logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    configure_logs(settings.log_level)
     try:
         asyncio.run(until_signalled(settings))
     except AccessError as error:

@@ -11,7 +11,6 @@ from scaler_controller.reconciler.measure import measure
 from scaler_controller.reconciler.observe import Gone, Lagging, Observer
 from scaler_controller.reconciler.sampling_wishes import SamplingWishes
 from scaler_controller.runtime.requeue import AT_ONCE, AWAIT_CHANGE, RequeueAfter
-from scaler_controller.telemetry.logs import pass_context
 from scaler_controller.telemetry.metrics import Metrics
 from scaler_core.api.meta import ObjectKey
 from scaler_core.decision import Decision, decide
@@ -19,6 +18,7 @@ from scaler_core.model.world import Snapshot
 from scaler_core.observation import Memory
 from scaler_core.reporting.explanation import explain
 from scaler_kube.errors import ConflictError
+from scaler_kube.logs import pass_context
 
 _log = logging.getLogger(__name__)
 

@@ -134,7 +134,7 @@ def compare(
 
 
 @given(writes(), st.booleans(), st.booleans(), SCALERS)
-@settings(max_examples=1000)
+@settings(max_examples=400)
 def test_the_fence_equals_the_oracle(
     write: tuple[dict[str, Any], dict[str, Any]], operator: bool, dry_run: bool, scaler: dict[str, Any] | None
 ) -> None:

@@ -1,7 +1,7 @@
 import json
 import logging
 
-from scaler_controller.telemetry.logs import JsonFormatter, pass_context
+from scaler_kube.logs import JsonFormatter, pass_context
 
 
 def line(message: str, **extra: object) -> dict[str, object]:
