@@ -41,6 +41,8 @@ class Committed:
     at: float
     phase: str
     commit: Commit
+    demands: Mapping[str, str]
+    """By role, what the load alone asks for, in words."""
     looks: int = 0
     """How often it was looked for."""
 
@@ -79,7 +81,9 @@ class Journal:
         """Whether a count was above the minimum before the ramp began."""
         return self.ramp_at is not None and self.first_above_at is not None and self.first_above_at < self.ramp_at
 
-    def observe(self, at: float, phase: str, target: ModelDeployment, status: ScalerStatus) -> None:
+    def observe(
+        self, at: float, phase: str, target: ModelDeployment, status: ScalerStatus, demands: Mapping[str, str]
+    ) -> None:
         """Take note of a moment.
 
         Args:
@@ -87,6 +91,7 @@ class Journal:
             phase: of the load.
             target: as it is stored.
             status: of the scaler.
+            demands: by role, what the load alone asks for, in words.
         """
         self.counts = target.vector
         if self._last_at is not None:
@@ -99,7 +104,7 @@ class Journal:
         if commit is not None and commit.decision_id != self._decision_id:
             self._decision_id = commit.decision_id
             since = at - (self._began_at if self._began_at is not None else at)
-            self.untold.append(Committed(at=since, phase=phase, commit=commit))
+            self.untold.append(Committed(at=since, phase=phase, commit=commit, demands=demands))
 
     def explain(self, notes: Mapping[str, str]) -> list[Decision]:
         """Join commits with the events that tell their causes; the decisions that are complete now.
@@ -113,7 +118,7 @@ class Journal:
             if cause is None and committed.looks < MOST_LOOKS:
                 waiting.append(replace(committed, looks=committed.looks + 1))
                 continue
-            told.append(_decision(committed, cause or committed.commit.cause.value))
+            told.append(_decision(committed, cause))
         self.untold = waiting
         self.decisions += told
         return told
@@ -127,8 +132,16 @@ class Journal:
         return None
 
 
-def _decision(committed: Committed, cause: str) -> Decision:
+def _decision(committed: Committed, cause: str | None) -> Decision:
+    """The decision with its cause: the event's, and the demand where the event only names a limit."""
     commit = committed.commit
+    moved = [role for role, count in commit.vector.items() if commit.baseline_vector.get(role) != count]
+    demands = [committed.demands[role] for role in moved if committed.demands.get(role)]
+    parts = [cause or commit.cause.value, *(demand for demand in demands if demand not in (cause or ""))]
     return Decision(
-        at=committed.at, phase=committed.phase, baseline=commit.baseline_vector, vector=commit.vector, cause=cause
+        at=committed.at,
+        phase=committed.phase,
+        baseline=commit.baseline_vector,
+        vector=commit.vector,
+        cause="; ".join(parts),
     )

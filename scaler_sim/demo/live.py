@@ -55,3 +55,9 @@ def _row(name: str, count: int, ready: int, explained: Mapping[str, Any] | None)
         reason=explained["reason"],
         message=explained["message"],
     )
+
+
+def demands(explained: Mapping[str, Any]) -> Mapping[str, str]:
+    """By role, what the load alone asks for, in words."""
+    roles: Mapping[str, Any] = explained.get("roles") or {}
+    return {name: f"{name}: {role['recommendation']['message']}" for name, role in roles.items()}

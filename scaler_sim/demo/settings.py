@@ -8,8 +8,8 @@ from scaler_core.model.scrape import Engine
 
 DEFAULT_SPEED: Final = 8.0
 _LONGEST_CLOCK_SECONDS: Final = 1000.0
-_SET_UP_SECONDS: Final = 45.0
-_LONGEST_SECONDS: Final = 175.0
+_SET_UP_SECONDS: Final = 40.0
+_LONGEST_SECONDS: Final = 165.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from scaler_core.api.deployment import ModelDeployment
 from scaler_core.api.scaler import ModelDeploymentScaler
 from scaler_core.api.scaler_status import ScalerStatus
 from scaler_kube import errors, resources
-from scaler_sim.demo.live import live_roles
+from scaler_sim.demo.live import demands, live_roles
 from scaler_sim.demo.manifests import SCALER, TARGET
 from scaler_sim.demo.screen import Frame
 from scaler_sim.demo.stage import Stage
@@ -60,7 +60,7 @@ async def _look(stage: Stage, explained: Mapping[str, Any]) -> None:
         stage.scaler = None
     _note_phase(stage)
     status = ScalerStatus() if stage.scaler is None else stage.scaler.status
-    stage.journal.observe(stage.now, stage.current_phase, stage.target, status)
+    stage.journal.observe(stage.now, stage.current_phase, stage.target, status, demands(explained))
     if stage.journal.untold:
         for decision in stage.journal.explain(await _notes(stage)):
             stage.screen.say(f"Decision at {decision.at:.0f} s: {decision.sentence()}")

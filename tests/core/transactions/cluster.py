@@ -142,6 +142,8 @@ class Cluster:
     settled: Settled | None = None
     writes: list[Mapping[str, int]] = field(default_factory=list)
     """Every vector that landed."""
+    decisions: list[str] = field(default_factory=list)
+    """Every decision that landed."""
     refusals: list[str] = field(default_factory=list)
     """What the fence said to our own writes."""
 
@@ -216,9 +218,10 @@ class Cluster:
         fault: Fault = Fault.NONE,
         *,
         fresh: bool = True,
+        cached: Mapping[str, Any] | None = None,
     ) -> Settled:
-        """One pass of the shell: settle, plan, propose, store, write, record, store."""
-        world = self.snapshot(fresh=fresh)
+        """One pass of the shell: settle, plan, propose, store, write, record, store; `cached` is an older target."""
+        world = self.snapshot(fresh=fresh and cached is None, target=cached)
         settled = self.settled = transactions.settle(world, self.next_id())
         self.notes.extend(settled.notes)
         status, action = settled.status, settled.action
@@ -314,6 +317,9 @@ class Cluster:
             counts = ModelDeployment.from_wire(after).vector
             if counts != self.vector:
                 self.writes.append(counts)
+        text, old = (document["metadata"].get("annotations", {}).get(DECISION) for document in (after, self.target))
+        if text is not None and text != old:
+            self.decisions.append(parse_decision(text).decision_id)
         meta["resourceVersion"] = str(int(meta["resourceVersion"]) + 1)
         self.target = after
 

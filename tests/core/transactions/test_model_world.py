@@ -1,5 +1,6 @@
 """Every order of passes, faults, admissions, retirements and edits: what must hold in all of them."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -39,6 +40,7 @@ class Model(RuleBasedStateMachine):
         self.is_foreign = False
         """Counts were changed past the fence and no legal vector was written since."""
         self.donated: set[int] = set()
+        self.views: list[Any] = []
         self.after_pass(self.cluster.status)
 
     # -- what happens -------------------------------------------------------------------------------------------------
@@ -54,6 +56,19 @@ class Model(RuleBasedStateMachine):
     def look(self, fault: Fault, fresh: bool) -> None:
         before = self.cluster.status
         self.cluster.run(fault=fault, fresh=fresh)
+        self.after_pass(before)
+
+    @rule(data=st.data(), fault=faults, wish=counts)
+    def plan_on_a_lagging_cache(self, data: Any, fault: Fault, wish: dict[str, int]) -> None:
+        """The target as it was some time ago, and a planner that believes it."""
+        before = self.cluster.status
+        cached = data.draw(st.sampled_from(self.views))
+        spec = self.cluster.snapshot().scaler.spec
+        self.cluster.run(
+            lambda target: plan_of(target, wish if legality.is_legal(wish, spec) else target.vector),
+            fault,
+            cached=cached,
+        )
         self.after_pass(before)
 
     @rule()
@@ -145,6 +160,8 @@ class Model(RuleBasedStateMachine):
 
     def after_pass(self, before: ScalerStatus) -> None:
         after = self.cluster.status
+        self.views = [*self.views[-5:], copy.deepcopy(self.cluster.target)]
+        self.check_rollback(before, after)
         for machine, old, new in self.states(before, after):
             reachable = {machine.table[key] for key in machine.table if key[0] == old} | {old}
             two_steps = {machine.table[key] for key in machine.table if key[0] in reachable}
@@ -156,6 +173,17 @@ class Model(RuleBasedStateMachine):
                 episode = current.exhaustion_episode_generation
                 assert episode not in self.donated, "one donation for each episode"
                 self.donated.add(episode)
+
+    def check_rollback(self, before: ScalerStatus, after: ScalerStatus) -> None:
+        last, cohort_before = after.last_commit, before.pending_cohort
+        if last is None or last == before.last_commit or last.cause is not Cause.ROLLBACK:
+            return
+        assert cohort_before is not None
+        grown = cohort.grown_roles(cohort_before.baseline_vector, cohort_before.target_vector)
+        undone = legality.component_roles(grown, last.vector, self.cluster.snapshot().scaler.spec)
+        for role, count in last.vector.items():
+            kept = cohort_before.baseline_vector if role in undone else last.baseline_vector
+            assert count == kept[role], "a rollback restores its components exactly and leaves others alone"
 
     def states(self, before: ScalerStatus, after: ScalerStatus) -> Any:
         def stored(state: Any, member: object) -> Any:
@@ -185,6 +213,7 @@ class Model(RuleBasedStateMachine):
             decision = cluster.decision()
             assert decision is None or decision == cluster.vector
         cluster.writes.clear()
+        assert len(set(cluster.decisions)) == len(cluster.decisions), "no decision lands twice"
         assert cluster.refusals == [], "a write of ours must pass the real fence"
 
     @invariant()
@@ -224,7 +253,7 @@ class Model(RuleBasedStateMachine):
 
 
 TestModel = Model.TestCase
-TestModel.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestModel.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)
 
 
 @pytest.mark.long

@@ -46,29 +46,30 @@ def test_the_journal_joins_each_commit_with_the_event_that_tells_its_cause():
     journal = Journal()
     journal.begin(1000.0)
     grown = ScalerStatus(last_commit=commit("a", ONE, {"prefill": 2, "decode": 1}))
-    journal.observe(1010.0, "baseline", target(1, 1), ScalerStatus())
+    journal.observe(1010.0, "baseline", target(1, 1), ScalerStatus(), {})
     assert journal.explain({}) == []
     for at in (1060.0, 1061.0):
-        journal.observe(at, "ramp", target(2, 1), grown)
+        journal.observe(at, "ramp", target(2, 1), grown, {})
         assert journal.explain({"other": "Bound under term 1"}) == []
     notes = {"note": "prefill=1 decode=1 -> prefill=2 decode=1: p95 TTFT of 2500 ms"}
     assert [d.sentence() for d in journal.explain(notes)] == ["prefill 1 → 2: p95 TTFT of 2500 ms"]
     assert journal.decisions[0].at == 60.0
     assert journal.explain(notes) == []
-    journal.observe(1099.0, "ramp", target(1, 1), ScalerStatus(last_commit=commit("b", TWO, ONE)))
-    journal.observe(
-        1200.0, "ramp", target(2, 1), ScalerStatus(last_commit=commit("c", ONE, {"prefill": 2, "decode": 1}))
-    )
+    journal.observe(1099.0, "ramp", target(1, 1), ScalerStatus(last_commit=commit("b", TWO, ONE)), {})
+    status = ScalerStatus(last_commit=commit("c", ONE, {"prefill": 2, "decode": 1}))
+    journal.observe(1200.0, "ramp", target(2, 1), status, {"prefill": "prefill: ceil(8 / 3) = 3", "decode": "idle"})
     for _ in range(MOST_LOOKS):
         assert journal.explain(notes) == [], "an event tells of one decision"
-    assert [d.cause for d in journal.explain(notes)] == ["Plan", "Plan"], "told without a cause in the end"
+    assert [d.cause for d in journal.explain(notes)] == ["Plan", "Plan; prefill: ceil(8 / 3) = 3"], (
+        "told without an event in the end"
+    )
 
 
 def test_replica_seconds_count_what_is_held_retiring_replicas_included():
     journal = Journal()
     journal.begin(0.0)
     for at, now in ((0.0, target(1, 1)), (10.0, target(2, 2)), (20.0, target(1, 1, ready=2)), (30.0, target(1, 1))):
-        journal.observe(at, "ramp", now, ScalerStatus())
+        journal.observe(at, "ramp", now, ScalerStatus(), {})
     assert journal.replica_seconds == 10 * 2 + 10 * 4 + 10 * 4
 
 
@@ -152,7 +153,7 @@ def test_plain_lines_tell_what_is_new_and_nothing_twice():
 def test_the_summary_is_one_line_of_json():
     journal = Journal()
     journal.begin(0.0)
-    journal.observe(60.0, "ramp", target(2, 2), ScalerStatus(last_commit=commit("a", ONE, TWO)))
+    journal.observe(60.0, "ramp", target(2, 2), ScalerStatus(last_commit=commit("a", ONE, TWO)), {})
     journal.explain({"e": "prefill=1 decode=1 -> prefill=2 decode=2: load"})
     result = PhaseResult(
         phase="ramp",
@@ -189,7 +190,7 @@ def test_the_summary_is_one_line_of_json():
     assert "TTFT p50 2400 ms" in text
 
 
-@pytest.mark.parametrize(("speed", "limit"), [(8.0, 175.0), (20.0, 175.0), (1.0, 1045.0)])
+@pytest.mark.parametrize(("speed", "limit"), [(8.0, 165.0), (20.0, 165.0), (1.0, 1040.0)])
 def test_the_limit_follows_the_speed(speed, limit):
     assert DemoSettings(speed=speed).limit_seconds == pytest.approx(limit)
 
