@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -42,13 +43,24 @@ class Kubectl:
     binary: str
     kubeconfig: Path
     namespace: str = "default"
+    folder: Path | None = None
+    """Where it runs; this process's folder when None."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Beside this process's own."""
 
     async def __call__(self, *arguments: str, stdin: str = "", expect: int = 0) -> str:
         """Run a command; what it printed, of both streams, as a terminal would show it.
 
         Raises:
-            CommandError: another exit status than expected.
+            CommandError: it failed where it should not, or the other way round.
         """
+        status, text = await self.run(*arguments, stdin=stdin)
+        if (status != 0) != (expect != 0):
+            raise CommandError(f"kubectl {' '.join(arguments)} ended with {status}:\n{text}")
+        return text
+
+    async def run(self, *arguments: str, stdin: str = "") -> tuple[int | None, str]:
+        """Run a command; its exit status and what it printed, of both streams."""
         process = await asyncio.create_subprocess_exec(
             self.binary,
             f"--kubeconfig={self.kubeconfig}",
@@ -57,12 +69,11 @@ class Kubectl:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
+            cwd=self.folder,
+            env=os.environ | self.environment,
         )
         output, _ = await process.communicate(stdin.encode())
-        text = output.decode()
-        if (process.returncode != 0) != (expect != 0):
-            raise CommandError(f"kubectl {' '.join(arguments)} ended with {process.returncode}:\n{text}")
-        return text
+        return process.returncode, output.decode()
 
     async def json(self, *arguments: str) -> dict[str, Any]:
         """What a command prints as JSON."""
