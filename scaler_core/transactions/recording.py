@@ -32,7 +32,7 @@ def record(
         status: the status as stored before the action, with its intent.
         action: what was carried out.
         outcome: what the API server said; Unknown when nobody knows whether the write arrived or still may.
-        world: the pass's world.
+        world: the pass's world, with the time at which the outcome was known: only later samples show what was written.
     """
     draft = Draft(status=status)
     match outcome:
@@ -69,7 +69,8 @@ def _done(draft: Draft, action: Action, outcome: Committed, world: World) -> Dra
         case Release():
             return _released(draft, action, world)
         case CommitVector():
-            written = action.intent.model_copy(update={"target_generation": outcome.generation})
+            landed_now = {"target_generation": outcome.generation, "timestamp": world.now}
+            written = action.intent.model_copy(update=landed_now)
             return commit.landed(draft, written, world, action.why)
         case AddFinalizer() | RemoveFinalizer():
             return draft.having(refusal=None)

@@ -48,6 +48,16 @@ async def test_the_intent_is_stored_before_the_target_moves_and_cleared_after(ro
     assert [note.reason for note in room.told] == [EventReason.SCALED_UP]
 
 
+async def test_only_a_sample_after_the_landing_shows_what_was_written(room: Room) -> None:
+    await bound(room)
+    decision = with_intent(room)
+    assert isinstance(decision.action, CommitVector)
+    await room.executor.carry_out(decision, room.world())
+    landed = room.scaler.status.last_commit
+    assert landed is not None
+    assert landed.timestamp > decision.action.intent.timestamp
+
+
 async def test_a_scaler_that_changed_since_it_was_read_stops_the_write_of_the_target(room: Room) -> None:
     await bound(room)
     world, decision = room.world(), with_intent(room)
