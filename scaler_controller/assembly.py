@@ -185,6 +185,7 @@ def _streams(parts: _Parts, session: aiohttp.ClientSession) -> SampleStreams:
         return None if target is None else Subject(target=target, pods=caches.pods.by_index(BY_TARGET, key))
 
     def on_sample(key: ObjectKey, scrape: TargetScrape) -> None:
+        parts.metrics.scrape_seconds.observe(parts.clock.real_seconds(parts.clock.now() - scrape.taken_at))
         for pod in scrape.pods:
             result = "failed" if isinstance(pod.outcome, ScrapeFailure) else "read"
             parts.metrics.scrapes.labels(result=result).inc()

@@ -73,6 +73,7 @@ class Executor:
         self._pause(BEFORE_COMMIT, is_commit)
         outcome = await self.targets.carry_out(decision.action, replace(world, scaler=scaler))
         self._log(decision.action, outcome)
+        self._count(world, decision.action, outcome)
         if isinstance(outcome, Refused) and outcome.message == FENCE_IS_OPEN:
             self.tell(world, Note(reason=EventReason.FENCE_OPEN, message=FENCE_IS_OPEN, type=NoteType.WARNING))
         self._pause(BEFORE_OUTCOME, is_commit)
@@ -101,6 +102,11 @@ class Executor:
     def _pause(self, where: str, is_commit: bool) -> None:  # noqa: FBT001 -- a fact about the action
         if is_commit:
             self.pause(where)
+
+    def _count(self, world: World, action: Action, outcome: Outcome) -> None:
+        if isinstance(action, CommitVector) and isinstance(outcome, Committed):
+            key = world.scaler.metadata.key
+            self.metrics.decisions.labels(key.namespace, key.name, action.intent.cause).inc()
 
     def _log(self, action: Action, outcome: Outcome) -> None:
         name, result = type(action).__name__, type(outcome).__name__

@@ -2,12 +2,15 @@
 
 from scaler_controller.telemetry.metrics import Metrics
 from scaler_core.api.meta import ConditionStatus, ObjectKey
+from scaler_core.api.scaler import ModelDeploymentScaler
 from scaler_core.api.scaler_status import ScalerStatus
 from scaler_core.decision import Decision
 
 
-def measure(metrics: Metrics, key: ObjectKey, decision: Decision) -> None:
+def measure(metrics: Metrics, scaler: ModelDeploymentScaler, decision: Decision) -> None:
     """Set every gauge of the scaler to what this pass found."""
+    key = scaler.metadata.key
+    _info(metrics, key, scaler)
     _conditions(metrics, key, decision.status)
     if decision.observation is None:
         return
@@ -27,6 +30,13 @@ def measure(metrics: Metrics, key: ObjectKey, decision: Decision) -> None:
             (metrics.itl, None if reading.itl_milliseconds is None else float(reading.itl_milliseconds) / 1000),
         ):
             gauge.labels(*labels).set(float("nan") if value is None else value)
+
+
+def _info(metrics: Metrics, key: ObjectKey, scaler: ModelDeploymentScaler) -> None:
+    metrics.info.remove_by_labels({"namespace": key.namespace, "scaler": key.name})
+    spec = scaler.spec
+    labels = (key.namespace, key.name, spec.target_ref.name, spec.mode, spec.algorithm.type)
+    metrics.info.labels(*labels).set(1)
 
 
 def _conditions(metrics: Metrics, key: ObjectKey, status: ScalerStatus) -> None:

@@ -68,7 +68,7 @@ class Reconciler:
         self.memories[key] = memory
         self.last[key] = (snapshot, decision)
         self.wishes.follow(snapshot.world, decision)
-        measure(self.metrics, key, decision)
+        measure(self.metrics, snapshot.world.scaler, decision)
         if decision.reads_target:
             self.observer.direct.add(key)
             if not decision.wake_after:

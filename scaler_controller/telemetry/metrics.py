@@ -31,6 +31,12 @@ class Metrics:
         self.condition: Final = Gauge(
             "mds_condition", "1 True, 0 False, -1 Unknown.", (*SCALER, "type", "reason"), registry=r
         )
+        self.info: Final = Gauge(
+            "mds_scaler_info",
+            "1 for each scaler, with what it is.",
+            (*SCALER, "target", "mode", "algorithm"),
+            registry=r,
+        )
         self.decisions: Final = Counter("mds_decisions", "Vectors written, by cause.", (*SCALER, "cause"), registry=r)
         self.commit_outcomes: Final = Counter(
             "mds_commit_outcomes", "Outcomes of writes of the target.", ("action", "outcome"), registry=r
@@ -57,5 +63,6 @@ class Metrics:
             self.ttft,
             self.itl,
             self.condition,
+            self.info,
             self.decisions,
         )
