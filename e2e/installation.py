@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -231,14 +232,16 @@ def installing(port: int) -> tuple[str, ...]:
     return ("install", helm.RELEASE, str(helm.CHART), *flags)
 
 
-def used_rights(plane: LocalControlPlane, user: str) -> tuple[frozenset[Right], list[str]]:
-    """What an account asked for by the audit log: what it was allowed, and what the authorizer forbade."""
+def used_rights(plane: LocalControlPlane, user: str, before: datetime) -> tuple[frozenset[Right], list[str]]:
+    """What an account asked for before a moment, by the audit log: what it was allowed, and what was forbidden."""
     allowed: set[Right] = set()
     forbidden: list[str] = []
     for event in plane.audit(user):
         reference = event.get("objectRef")
         if reference is None or "resource" not in reference:
             continue  # discovery, which every account may do
+        if datetime.fromisoformat(event["requestReceivedTimestamp"]) >= before:
+            continue
         resource = "/".join(filter(None, (reference["resource"], reference.get("subresource"))))
         right = Right(reference.get("apiGroup", ""), resource, event["verb"])
         if event.get("annotations", {}).get("authorization.k8s.io/decision") == "allow":
