@@ -101,6 +101,7 @@ class Fencing:
     kubectl: Kubectl
     """As a person, in a folder of its own."""
     folder: Path
+    webhook_kubeconfig: Path
     _term: int = field(default=0)
     _decisions: int = field(default=0)
 
@@ -206,7 +207,7 @@ class Fencing:
         return name
 
     async def _annotate(self, key: str, text: str, *operations: Document) -> None:
-        annotate = {"op": "add", "path": f"/metadata/annotations/{key.replace('/', '~1')}", "value": text}
+        annotate: Document = {"op": "add", "path": f"/metadata/annotations/{key.replace('/', '~1')}", "value": text}
         if not await self.annotations():
             annotate = {"op": "add", "path": "/metadata/annotations", "value": {key: text}}
         await self.controller.patch_json(resources.deployments(), KEY, [*operations, annotate])
@@ -231,7 +232,7 @@ async def fencing(folder: Path, *webhook_flags: str) -> AsyncIterator[Fencing]:
 
     Args:
         folder: for logs, kubeconfigs and the person's files.
-        webhook_flags: beside those that make it serve on loopback with files of our authority.
+        webhook_flags: beside those that let it serve certificate files of our authority.
     """
     async with fenced_plane(folder, *webhook_flags) as world:
         await world.start_webhook()
@@ -256,9 +257,8 @@ async def fenced_plane(folder: Path, *webhook_flags: str) -> AsyncIterator[Fenci
             for name, manager in ((ADMIN, "e2e"), (CONTROLLER, "model-deployment-scaler"))
         }
         authority, port, health = Authority.make(), free_port(), free_port()
-        webhook = webhook_process(
-            folder, authority, "--kubeconfig", str(paths[WEBHOOK]), *webhook_flags, port=port, health=health
-        )
+        flags = ("--kubeconfig", str(paths[WEBHOOK]), *certificate_flags(folder, authority), *webhook_flags)
+        webhook = webhook_process(folder, *flags, port=port, health=health)
         stack.push_async_callback(webhook.stop)
         home = folder / "home"
         home.mkdir()
@@ -278,19 +278,24 @@ async def fenced_plane(folder: Path, *webhook_flags: str) -> AsyncIterator[Fenci
             controller=clients[CONTROLLER],
             kubectl=kubectl,
             folder=home,
+            webhook_kubeconfig=paths[WEBHOOK],
         )
 
 
-def webhook_process(folder: Path, authority: Authority, *flags: str, port: int, health: int) -> Child:
-    """The webhook with a certificate of the authority, on loopback."""
-    files = (folder / "webhook.crt", folder / "webhook.key")
-    for path, content in zip(files, authority.leaf("127.0.0.1", "localhost"), strict=True):
-        path.touch(mode=0o600)
-        path.write_bytes(content)
+def webhook_process(folder: Path, *flags: str, port: int, health: int) -> Child:
+    """A webhook on loopback, for our operator."""
     arguments = (
         *("--host", "127.0.0.1", "--port", str(port), "--health-host", "127.0.0.1", "--health-port", str(health)),
-        *("--tls-cert", str(files[0]), "--tls-key", str(files[1])),
         *("--operator-user", CONTROLLER, "--lame-duck-seconds", "0"),
         *flags,
     )
     return Child(name="webhook", module="scaler_webhook", arguments=arguments, log=folder / "webhook.log")
+
+
+def certificate_flags(folder: Path, authority: Authority) -> tuple[str, ...]:
+    """Files with a certificate of the authority, as flags."""
+    files = (folder / "webhook.crt", folder / "webhook.key")
+    for path, content in zip(files, authority.leaf("127.0.0.1", "localhost"), strict=True):
+        path.touch(mode=0o600)
+        path.write_bytes(content)
+    return ("--tls-cert", str(files[0]), "--tls-key", str(files[1]))

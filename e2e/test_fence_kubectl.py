@@ -1,32 +1,19 @@
 """The fence as a person with kubectl meets it on a real API server, word for word (golden/fence.txt)."""
 
-import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 import yaml
 
 from e2e.fencing import GIT, LIVE, Fencing, fencing, manifest
+from e2e.person import Step, allowed, perform, refused
 from e2e.transcript import Transcript
 from scaler_core.api.ownership import BINDING, DECISION
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One command of a person, and what it must have done."""
-
-    command: str
-    """After `kubectl`, as it is typed."""
-    fails: bool = False
-    counts: dict[str, int] | None = None
-    """Afterwards; the live ones when None."""
-    editor: str = ""
-    """What $KUBE_EDITOR does with the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,14 +28,6 @@ class Chapter:
 async def begin_released(world: Fencing) -> None:
     await world.begin_bound()
     await world.release()
-
-
-def allowed(command: str, **members: Any) -> Step:
-    return Step(command=command, **members)
-
-
-def refused(command: str, **members: Any) -> Step:
-    return Step(command=command, fails=True, **members)
 
 
 FILES: Final = {
@@ -211,26 +190,6 @@ async def test_the_fence_as_kubectl_shows_it(world: Fencing) -> None:
         for step in chapter.steps:
             transcript.say(*await perform(world, step))
     transcript.compare()
-
-
-async def perform(world: Fencing, step: Step) -> list[str]:
-    """Do it; what was typed and shown. Every step leaves the counts as it says."""
-    kubectl = world.kubectl
-    editor = f"sed -i.bak {step.editor}"
-    if step.editor:
-        kubectl = replace(kubectl, environment={**kubectl.environment, "KUBE_EDITOR": editor})
-    before = await world.counts()
-    status, text = await kubectl.run(*shlex.split(step.command))
-    assert (status != 0) == step.fails, f"kubectl {step.command} ended with {status}:\n{text}"
-    counts = await world.counts()
-    assert counts == (LIVE if step.counts is None else step.counts), f"kubectl {step.command} left {counts}\n{text}"
-    typed = f"$ {f'KUBE_EDITOR={shlex.quote(editor)} ' if step.editor else ''}kubectl {step.command}"
-    moved = [] if before == counts else [f"[counts {shown(before)} -> {shown(counts)}]"]
-    return [typed, text, *([f"[exit {status}]"] if status else []), *moved, ""]
-
-
-def shown(counts: dict[str, int]) -> str:
-    return ", ".join(f"{role}={count}" for role, count in counts.items()) or "none"
 
 
 async def export(world: Fencing) -> None:
