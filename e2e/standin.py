@@ -1,7 +1,7 @@
 """What may answer in place of the webhook: a TLS server that talks nonsense, and one that never says anything."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -15,12 +15,12 @@ def _review(uid: str, **response: Any) -> web.Response:
     return web.json_response(body)
 
 
-NONSENSE: Final = {
+NONSENSE: Final[Mapping[str, Callable[[], web.StreamResponse]]] = {
     "another-uid": lambda: _review("another", allowed=True),
     "no-uid": lambda: _review("", allowed=True),
     "internal-error": lambda: web.Response(status=500, text="boom"),
     "no-json": lambda: web.Response(text="<html>allowed</html>"),
-    "empty": lambda: web.Response(),
+    "empty": web.Response,
     "another-kind": lambda: web.json_response({"kind": "Pod", "apiVersion": "v1", "allowed": True}),
     "no-response": lambda: web.json_response({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}),
     "redirect": lambda: web.HTTPFound("https://127.0.0.1:1/elsewhere"),
