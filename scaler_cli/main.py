@@ -2,7 +2,7 @@
 
 import typer
 
-from scaler_cli import demo, doctor, generate, plan, probe, release, validate
+from scaler_cli import demo, doctor, explain, generate, plan, probe, release, top, validate
 
 app = typer.Typer(
     name="mds",
@@ -13,9 +13,11 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("doctor")(doctor.doctor)
+app.command("explain")(explain.explain)
 app.command("plan")(plan.plan)
 app.command("probe")(probe.probe)
 app.command("release")(release.release)
+app.command("top")(top.top)
 app.command("validate")(validate.validate)
 app.command("generate", hidden=True)(generate.generate)
 

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from scaler_core.api.meta import ConditionStatus
 from scaler_core.api.reasons import ConditionType, Reason
-from scaler_core.model.plan import Plan, RolePlan, Stage, StageResult
+from scaler_core.model.plan import Plan, RolePlan, Stage
 
 
 def document(plan: Plan) -> dict[str, Any]:
@@ -52,27 +52,33 @@ def render(plan: Plan) -> RenderableType:
     for heading in ("now", "asked", *Stage, "result"):
         table.add_column(heading, justify="right")
     for role in plan.roles.values():
-        table.add_row(role.role, str(role.current), str(role.recommended), *_stage_cells(role), _result(role))
+        table.add_row(
+            role.role,
+            str(role.current),
+            str(role.recommended),
+            *_stage_cells(role),
+            result_cell(role.replicas, role.current),
+        )
     return Group(table, *_sentences(plan))
 
 
 def _stage_cells(role: RolePlan) -> list[Text]:
     if not role.stages:
         return [Text("-", style="dim") for _ in Stage]
-    return [_cell(stage) for stage in role.stages]
+    return [stage_cell(stage.replicas, stage.reason) for stage in role.stages]
 
 
-def _cell(stage: StageResult) -> Text:
-    if stage.reason is None:
-        return Text(str(stage.replicas), style="dim")
-    return Text(f"*{stage.replicas}", style="bold yellow")
+def stage_cell(replicas: int, reason: str | None) -> Text:
+    """The count after a stage, marked where the stage changed it."""
+    return Text(f"*{replicas}", style="bold yellow") if reason else Text(str(replicas), style="dim")
 
 
-def _result(role: RolePlan) -> Text:
-    change = role.replicas - role.current
+def result_cell(replicas: int, current: int) -> Text:
+    """The count after all stages, with its change."""
+    change = replicas - current
     if change == 0:
-        return Text(f"{role.replicas}", style="bold")
-    return Text(f"{role.replicas} ({change:+d})", style="bold green" if change > 0 else "bold cyan")
+        return Text(f"{replicas}", style="bold")
+    return Text(f"{replicas} ({change:+d})", style="bold green" if change > 0 else "bold cyan")
 
 
 def _sentences(plan: Plan) -> list[Text]:

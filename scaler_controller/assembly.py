@@ -101,7 +101,7 @@ def assemble(settings: Settings, client: KubeClient, session: aiohttp.ClientSess
             host=settings.health_host,
             port=settings.health_port,
             registry=parts.metrics.registry,
-            explain=reconciler.explain,
+            last_pass=reconciler.last_pass,
         ),
         informers=informers,
         leadership=parts.leadership,

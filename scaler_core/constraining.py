@@ -21,18 +21,27 @@ def make_plan(
     histories: Mapping[str, RecommendationHistory],
 ) -> Plan:
     """The vector of this pass; the current one, with the reason, where the target cannot be planned at all."""
-    spec = world.scaler.spec
-    ineligible = judge_eligibility(spec, target)
+    ineligible = judge_eligibility(world.scaler.spec, target)
     if ineligible is not None:
         return Plan(vector=target.vector, blocked=ineligible)
+    return planner.plan(plan_input(world, target, settled, observed, histories))
+
+
+def plan_input(
+    world: World,
+    target: ModelDeployment,
+    settled: Settled,
+    observed: Observation,
+    histories: Mapping[str, RecommendationHistory],
+) -> PlanInput:
+    """What the planner is given for a target that can be planned."""
+    spec = world.scaler.spec
     roles = tuple(
         _role_input(world, role, bounds, settled, observed, histories.get(role.name, RecommendationHistory()))
         for role in target.spec.roles
         if (bounds := spec.role(role.name)) is not None
     )
-    return planner.plan(
-        PlanInput(now=world.now, roles=roles, ratios=spec.ratios, behavior=spec.behavior, limits=settled.limits)
-    )
+    return PlanInput(now=world.now, roles=roles, ratios=spec.ratios, behavior=spec.behavior, limits=settled.limits)
 
 
 def _role_input(

@@ -75,6 +75,26 @@ async def open_transport(access: Access, user_agent: str) -> "ApiClient":
     return api
 
 
+async def default_namespace(access: Access) -> str:
+    """The namespace that kubectl would use: that of the context, or `default`.
+
+    Raises:
+        AccessError: the kubeconfig cannot be read.
+    """
+    if not isinstance(access, KubeConfig):
+        return "default"
+    await asyncio.to_thread(_import_library)
+    from kubernetes_asyncio.config import ConfigException, list_kube_config_contexts
+
+    _require_file(access.path)
+    try:
+        contexts, current = list_kube_config_contexts(config_file=access.path)
+    except (ConfigException, *_UNREADABLE) as error:
+        raise AccessError(f"{access!r} cannot be used: {' '.join(str(error).split())}") from error
+    chosen = next((context for context in contexts or () if context["name"] == access.context), current)
+    return str((chosen or {}).get("context", {}).get("namespace") or "default")
+
+
 def _import_library() -> None:
     import kubernetes_asyncio.client
     import kubernetes_asyncio.config  # noqa: F401 -- imported here for its cost alone

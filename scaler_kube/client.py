@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any, Final
 
 from scaler_core.api.meta import ObjectKey
-from scaler_kube import access, errors
+from scaler_kube import access, errors, resources
 from scaler_kube.resources import Resource, group_path
 from scaler_kube.transport import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Call, Document, Timeouts, Transport
 from scaler_kube.watch import WatchEvent, read_events
@@ -287,6 +287,21 @@ class KubeClient:
         await self.transport.exchange(
             Call(method="DELETE", path=resource.object_path(*key), body=body), deadline=deadline
         )
+
+    async def read_through(self, pod: ObjectKey, port: str, path: str, query: Mapping[str, str]) -> Document:
+        """Ask a Pod over HTTP, through the API server; needs the right to `get` its `pods/proxy`.
+
+        Args:
+            pod: whom to ask.
+            port: its number.
+            path: on the Pod, such as `/healthz`.
+            query: parameters.
+
+        Raises:
+            KubeError: it was not allowed, the Pod was not reached, or answered with something else than 2xx.
+        """
+        base = resources.PODS.object_path(pod.namespace, f"{pod.name}:{port}", "proxy")
+        return await self.transport.exchange(Call(method="GET", path=f"{base}{path}", query=query))
 
     async def discover(self, group: str, version: str) -> Mapping[str, str]:
         """Kinds that the server serves in a group and version, by plural; empty when it serves none.

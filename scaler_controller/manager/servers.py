@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Never
@@ -13,9 +13,10 @@ from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.exposition import choose_encoder
 
 from scaler_core.api.meta import ObjectKey
+from scaler_core.recording import Recording
 
-Explain = Callable[[ObjectKey], Mapping[str, Any] | None]
-"""The last snapshot, the stages of its plan and the live windows of a scaler, as JSON; None when there is none."""
+LastPass = Callable[[ObjectKey], Recording | None]
+"""The last pass over a scaler in this process; None when there is none."""
 
 LAG_PERIOD_SECONDS: Final = 0.5
 _log = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ class Servers:
     port: int
     """0 picks a free one, which is logged."""
     registry: CollectorRegistry
-    explain: Explain
+    last_pass: LastPass
 
     @asynccontextmanager
     async def running(self, health: Health) -> AsyncIterator[int]:
@@ -71,10 +72,13 @@ class Servers:
 
     async def _debug(self, request: web.Request) -> web.Response:
         key = ObjectKey(request.match_info["namespace"], request.match_info["name"])
-        explained = self.explain(key)
-        if explained is None:
+        recording = self.last_pass(key)
+        if recording is None:
             return web.json_response({"error": f"no pass over scaler {key} in this process yet"}, status=404)
-        return web.Response(text=json.dumps(explained, indent=2), content_type="application/json")
+        document = recording.explain().to_wire()
+        if request.query.get("recording") == "true":
+            document["recording"] = recording.to_json()
+        return web.Response(text=json.dumps(document, indent=2), content_type="application/json")
 
 
 async def measure_lag(gauge: Gauge) -> Never:

@@ -4,7 +4,7 @@ import logging
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, assert_never
+from typing import assert_never
 
 from scaler_controller.reconciler.carry_out import Executor
 from scaler_controller.reconciler.measure import measure
@@ -13,10 +13,10 @@ from scaler_controller.reconciler.sampling_wishes import SamplingWishes
 from scaler_controller.runtime.requeue import AT_ONCE, AWAIT_CHANGE, RequeueAfter
 from scaler_controller.telemetry.metrics import Metrics
 from scaler_core.api.meta import ObjectKey
-from scaler_core.decision import Decision, decide
+from scaler_core.decision import decide
 from scaler_core.model.world import Snapshot
 from scaler_core.observation import Memory
-from scaler_core.reporting.explanation import explain
+from scaler_core.recording import Recording
 from scaler_kube.errors import ConflictError
 from scaler_kube.logs import pass_context
 
@@ -39,7 +39,8 @@ class Reconciler:
     """Clock seconds in a real second."""
     new_decision_id: Callable[[], str] = _new_decision_id
     memories: dict[ObjectKey, Memory] = field(default_factory=dict)
-    last: dict[ObjectKey, tuple[Snapshot, Decision]] = field(default_factory=dict)
+    last: dict[ObjectKey, Recording] = field(default_factory=dict)
+    """The last pass of each scaler, to be explained when somebody asks."""
 
     async def reconcile(self, key: ObjectKey) -> RequeueAfter:
         """One pass; raises KubeError when the API server did not do what was asked."""
@@ -56,17 +57,15 @@ class Reconciler:
             case _:
                 assert_never(observed)
 
-    def explain(self, key: ObjectKey) -> dict[str, Any] | None:
+    def last_pass(self, key: ObjectKey) -> Recording | None:
         """The last pass of a scaler, for the debug endpoint."""
-        if key not in self.last:
-            return None
-        snapshot, decision = self.last[key]
-        return explain(snapshot, decision.plan, decision.observation)
+        return self.last.get(key)
 
     async def _pass(self, key: ObjectKey, snapshot: Snapshot) -> RequeueAfter:
-        decision, memory = decide(snapshot, self.memories.get(key), self.new_decision_id())
+        recording = Recording(snapshot=snapshot, memory=self.memories.get(key), decision_id=self.new_decision_id())
+        decision, memory = decide(snapshot, recording.memory, recording.decision_id)
         self.memories[key] = memory
-        self.last[key] = (snapshot, decision)
+        self.last[key] = recording
         self.wishes.follow(snapshot.world, decision)
         measure(self.metrics, snapshot.world.scaler, decision)
         if decision.reads_target:

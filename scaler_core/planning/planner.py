@@ -28,7 +28,7 @@ def plan(given: PlanInput) -> Plan:
         return _stopped(given, blocked)
     by_name = {role.name: role for role in given.roles}
     projections = [
-        project(lattice, tuple(_constrained(given, by_name[name], lattice.roles) for name in lattice.roles))
+        project(lattice, tuple(constrain(_view(given, by_name[name], lattice.roles)) for name in lattice.roles))
         for lattice in lattices(tuple(by_name), given.ratios)
     ]
     holds = [ratio_hold(projection) for projection in projections]
@@ -42,16 +42,24 @@ def plan(given: PlanInput) -> Plan:
     return Plan(vector=vector, roles=ordered, blocked=_blocked(ordered, holds))
 
 
-def _constrained(given: PlanInput, role: RoleInput, component: tuple[str, ...]) -> Constrained:
-    shares_cohort = not given.limits.cohort_roles.isdisjoint(component)
-    view = RoleView(
+def views(given: PlanInput) -> dict[str, RoleView]:
+    """Every role as the limits see it, by name: what `plan` asks them, for those who explain it."""
+    by_name = {role.name: role for role in given.roles}
+    return {
+        name: _view(given, by_name[name], lattice.roles)
+        for lattice in lattices(tuple(by_name), given.ratios)
+        for name in lattice.roles
+    }
+
+
+def _view(given: PlanInput, role: RoleInput, component: tuple[str, ...]) -> RoleView:
+    return RoleView(
         role=role,
         now=given.now,
         behavior=given.behavior,
         target=given.limits,
-        is_in_cohort_component=shares_cohort,
+        is_in_cohort_component=not given.limits.cohort_roles.isdisjoint(component),
     )
-    return constrain(view)
 
 
 def _role_plans(projection: Projection, hold: RatioHold | None) -> list[RolePlan]:

@@ -42,14 +42,14 @@ def _row(name: str, count: int, ready: int, explained: Mapping[str, Any] | None)
     if explained is None:
         return LiveRole(name=name, current=count, ready=ready)
     reading, recommendation = explained["reading"], explained["recommendation"]
-    running, waiting = reading["running"], reading["waiting"]
+    running, waiting = reading.get("running"), reading.get("waiting")
     return LiveRole(
         name=name,
         current=count,
         ready=ready,
-        demand=recommendation["demand"],
+        demand=recommendation.get("demand"),
         requests="-" if running is None else f"{running:.0f}+{waiting or 0:.0f}",
-        latency_milliseconds=reading["itlMilliseconds" if name == "decode" else "ttftMilliseconds"],
+        latency_milliseconds=reading.get("itlMilliseconds" if name == "decode" else "ttftMilliseconds"),
         recommended=recommendation["replicas"],
         planned=explained["replicas"],
         reason=explained["reason"],

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from scaler_core.api.meta import ObjectKey
 from scaler_kube import errors
-from scaler_kube.access import Endpoint, InCluster, KubeConfig, TokenReload
+from scaler_kube.access import Endpoint, InCluster, KubeConfig, TokenReload, default_namespace
 from scaler_kube.client import connect
 from scaler_kube.resources import PODS
 
@@ -86,3 +86,25 @@ async def test_a_missing_ca_file_is_one_line() -> None:
 
 def test_a_token_is_not_shown() -> None:
     assert "secret" not in repr(Endpoint(url="http://x", token="secret"))
+
+
+@pytest.mark.parametrize(
+    ("context", "namespace", "wanted"),
+    [(None, None, "default"), (None, "models", "models"), ("c", "models", "models"), ("other", "models", "models")],
+)
+async def test_the_namespace_is_the_contexts(
+    tmp_path: Path, context: str | None, namespace: str | None, wanted: str
+) -> None:
+    path = tmp_path / "kubeconfig"
+    kubeconfig(path, "http://127.0.0.1:9", "t")
+    document = yaml.safe_load(path.read_text())
+    if namespace is not None:
+        document["contexts"][0]["context"]["namespace"] = namespace
+    path.write_text(yaml.safe_dump(document))
+    assert await default_namespace(KubeConfig(path=str(path), context=context)) == wanted
+
+
+async def test_without_a_kubeconfig_there_is_no_namespace(tmp_path: Path) -> None:
+    assert await default_namespace(InCluster()) == "default"
+    with pytest.raises(errors.AccessError, match="set KUBECONFIG"):
+        await default_namespace(KubeConfig(path=str(tmp_path / "absent")))

@@ -1,4 +1,4 @@
-from typing import Any
+import json
 
 import aiohttp
 import pytest
@@ -6,6 +6,9 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from scaler_controller.manager.servers import Health, Servers
 from scaler_core.api.meta import ObjectKey
+from scaler_core.model.world import Snapshot, World
+from scaler_core.recording import Recording
+from tests.core.test_decision import scaler
 
 
 class Asked:
@@ -16,12 +19,15 @@ class Asked:
         return Health(liveness=lambda: self.liveness, readiness=lambda: self.readiness)
 
 
-def explain(key: ObjectKey) -> dict[str, Any] | None:
-    return {"pass": str(key)} if key.name == "llm" else None
+def last_pass(key: ObjectKey) -> Recording | None:
+    if key.name != "llm":
+        return None
+    world = World(now=1_700_000_000.0, scaler=scaler(), target=None)
+    return Recording(snapshot=Snapshot(world=world), memory=None, decision_id="d")
 
 
 def servers(registry: CollectorRegistry) -> Servers:
-    return Servers(host="127.0.0.1", port=0, registry=registry, explain=explain)
+    return Servers(host="127.0.0.1", port=0, registry=registry, last_pass=last_pass)
 
 
 async def test_the_routes() -> None:
@@ -41,7 +47,12 @@ async def test_the_routes() -> None:
         status, content_type, text = await get("/metrics", Accept="application/openmetrics-text; version=1.0.0")
         assert (status, content_type.split(";")[0]) == (200, "application/openmetrics-text")
         assert "mds_leader 1.0" in text
-        assert (await get("/debug/scalers/ns/llm"))[::2] == (200, '{\n  "pass": "ns/llm"\n}')
+        status, content_type, text = await get("/debug/scalers/ns/llm")
+        assert (status, content_type) == (200, "application/json; charset=utf-8")
+        assert json.loads(text)["standing"] == "TargetNotFound"
+        assert "recording" not in json.loads(text)
+        _, _, recorded = await get("/debug/scalers/ns/llm?recording=true")
+        assert Recording.from_json(json.loads(recorded)["recording"]) == last_pass(ObjectKey("ns", "llm"))
         assert (await get("/debug/scalers/ns/other"))[::2] == (
             404,
             '{"error": "no pass over scaler ns/other in this process yet"}',
