@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 from scaler_core import observation, transactions
 from scaler_core.algorithms.persistence import predictors
-from scaler_core.api.scaler_status import ScalerStatus
+from scaler_core.api.reasons import Reason
+from scaler_core.api.scaler_status import Cause, ScalerStatus
 from scaler_core.constraining import make_plan
-from scaler_core.model.action import Action, Note
+from scaler_core.model.action import Action, CommitVector, Note
 from scaler_core.model.finding import Finding
 from scaler_core.model.observation import Observation
 from scaler_core.model.plan import Blocked, Plan
@@ -64,7 +65,7 @@ def decide(snapshot: Snapshot, memory: Memory | None, decision_id: str) -> tuple
     proposal = _propose(world, settled, plan, memory, decision_id)
     roles = observe_roles(proposal.status, target, observed, plan.roles, memory.histories)
     status = proposal.status.model_copy(update={"roles": roles, "predictors": predictors(memory.algorithm)})
-    metrics = judge_metrics(tuple(observed.readings.values()), plan.blocked)
+    metrics = judge_metrics(tuple(observed.readings.values()), _undone_growth(settled, memory) or plan.blocked)
     findings = (settled.bound, settled.active, metrics, judge_blocked(*_blocks(settled, plan, proposal)))
     return _decision(
         world,
@@ -86,6 +87,18 @@ def _propose(world: World, settled: Settled, plan: Plan, memory: Memory, decisio
     if settled.action is not None or settled.planning is not Planning.COMMIT or is_stopped or is_spent:
         return Proposal(status=settled.status)
     return transactions.propose(settled, plan, world, decision_id)
+
+
+def _undone_growth(settled: Settled, memory: Memory) -> Blocked | None:
+    """Planning stopped for a rollback, until a sample that was taken after it (spec, Conditions: MetricsReady)."""
+    sampled_at = memory.signals.consumed_at
+    is_undoing = isinstance(settled.action, CommitVector) and settled.action.intent.cause is Cause.ROLLBACK
+    last = settled.status.last_commit
+    is_unseen = last is not None and sampled_at is not None and sampled_at <= last.timestamp
+    if is_undoing or (is_unseen and last is not None and last.cause is Cause.ROLLBACK):
+        message = "growth found no capacity and was rolled back; the next sample is planned with again"
+        return Blocked(reason=Reason.RESOURCE_EXHAUSTED, message=message, stops_planning=True)
+    return None
 
 
 def _blocks(settled: Settled, plan: Plan, proposal: Proposal) -> tuple[Blocked | None, ...]:

@@ -92,6 +92,9 @@ class RolePlan:
     release_blocked: str = ""
     """What forbids taking even one replica away now, direction and window aside (no ready replica, coverage, a hold of
     the algorithm, grace, a zero step), in words; empty when nothing does. A rebalance asks this of a donor."""
+    is_conclusive: bool = True
+    """The recommendation rests on complete readings: where it is low, less is needed. A hold for want of signals, or a
+    part of the load, says nothing of the kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

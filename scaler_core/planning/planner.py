@@ -82,6 +82,7 @@ def _role_plan(member: Constrained, stages: tuple[StageResult, ...]) -> RolePlan
         message=recommendation.message if last is None else last.message,
         stages=stages,
         release_blocked=member.floor.message if member.floor.replicas >= role.current else "",
+        is_conclusive=role.is_complete and role.ready > 0 and not recommendation.holds_growth,
     )
 
 

@@ -41,9 +41,9 @@ def propose(settled: Settled, plan: Plan, world: World, decision_id: str) -> Pro
 
 
 def _relax(draft: Draft, plan: Plan) -> Draft:
-    """A recommendation back at the baseline ends the episode."""
+    """A recommendation back at the baseline ends the episode; one that concludes nothing does not."""
     episode = draft.status.exhaustion
-    recommended = {name: role.recommended for name, role in plan.roles.items()}
+    recommended = {name: role.recommended for name, role in plan.roles.items() if role.is_conclusive}
     if episode is None or not exhaustion.is_relaxed(episode, recommended):
         return draft
     return draft.having(exhaustion=None, rebalance=rebalance.end_of_episode(draft.status.rebalance))

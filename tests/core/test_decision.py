@@ -12,7 +12,7 @@ from scaler_core.api.meta import ConditionStatus
 from scaler_core.api.ownership import BINDING, Binding
 from scaler_core.api.reasons import ConditionType, Reason, RoleReason
 from scaler_core.api.scaler import FINALIZER, ModelDeploymentScaler
-from scaler_core.api.scaler_status import ScalerStatus
+from scaler_core.api.scaler_status import Cause, Commit, ScalerStatus
 from scaler_core.decision import Decision, decide
 from scaler_core.model.action import AddFinalizer, Bind, CommitVector
 from scaler_core.model.scrape import PodScrape, TargetScrape
@@ -242,6 +242,27 @@ def test_a_steady_pass_moves_nothing_in_the_control_plane() -> None:
     before = passes.scaler.status
     decision = passes.run(16, waiting=4.2)
     assert not has_moved(before, decision.status)
+
+
+def test_after_a_rollback_the_signals_are_judged_with_the_next_sample() -> None:
+    passes = owner(server=2)
+    undone = Commit(
+        decision_id="undone",
+        term=1,
+        vector={"server": 2},
+        baseline_vector={"server": 4},
+        timestamp=START + 2,
+        target_generation=3,
+        cause=Cause.ROLLBACK,
+    )
+    status = passes.scaler.status.model_copy(update={"last_commit": undone})
+    passes.scaler = passes.scaler.model_copy(update={"status": status})
+    stopped = (ConditionStatus.FALSE, Reason.RESOURCE_EXHAUSTED)
+    assert status_of(passes.run(3), ConditionType.METRICS_READY) == stopped
+    assert status_of(passes.run(17, waiting=4.0), ConditionType.METRICS_READY) == (
+        ConditionStatus.TRUE,
+        Reason.OBSERVED,
+    )
 
 
 def test_an_edited_metric_forgets_windows_and_an_edited_target_does_not() -> None:

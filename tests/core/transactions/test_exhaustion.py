@@ -1,7 +1,11 @@
 """Growth that found no capacity: how long it waits, what it may ask for meanwhile, and what ends the episode."""
 
+from dataclasses import replace
+
 import pytest
 
+from scaler_core.api.deployment import ModelDeployment
+from scaler_core.model.plan import Plan
 from tests.core.transactions.cluster import Cluster, bound, plan_of, scaler_document
 
 START = {"prefill": 2, "decode": 2}
@@ -78,6 +82,18 @@ def test_a_recommendation_back_at_the_baseline_ends_it_and_one_above_does_not() 
     cluster.run(lambda target: plan_of(target, recommend={"prefill": 2}))
     assert cluster.status.exhaustion is None
     assert cluster.run().blocked is None
+
+
+def test_a_recommendation_that_concludes_nothing_does_not_end_it() -> None:
+    """A new leader, or silent engines, recommend what is there for want of signals: that is not less need."""
+
+    def without_signals(target: ModelDeployment) -> Plan:
+        plan = plan_of(target)
+        return replace(plan, roles={name: replace(role, is_conclusive=False) for name, role in plan.roles.items()})
+
+    cluster = exhausted()
+    cluster.run(without_signals)
+    assert cluster.status.exhaustion is not None
 
 
 def test_growth_that_is_admitted_in_full_ends_it() -> None:
