@@ -154,6 +154,7 @@ def test_no_body_loses_its_uid(text: bytes) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 @given(bodies())
 @settings(max_examples=20_000)
 def test_no_body_loses_its_uid_at_length(text: bytes) -> None:
