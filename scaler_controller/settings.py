@@ -1,5 +1,6 @@
 """Flags and environment of the controller: one frozen model, read only by `main`."""
 
+from inspect import cleandoc
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -12,7 +13,8 @@ from scaler_core.api import scaler
 class Settings(BaseSettings):
     """Plans replica counts for ModelDeployments and commits them.
 
-    Every flag can also be set as an environment variable with the prefix MDS_CONTROLLER_.
+    Every flag can also be set as an environment variable: --lease-name as MDS_CONTROLLER_LEASE_NAME.
+    Exit status: 0 after an orderly stop, 2 for wrong settings or no way to the cluster, 3 when leadership was lost.
     """
 
     model_config = SettingsConfigDict(
@@ -22,6 +24,7 @@ class Settings(BaseSettings):
         cli_kebab_case=True,
         cli_prog_name="scaler-controller",
         cli_implicit_flags=True,
+        cli_hide_none_type=True,
         use_attribute_docstrings=True,
         extra="forbid",
     )
@@ -88,3 +91,6 @@ class Settings(BaseSettings):
                 "1.2 times retry; for example 15, 10 and 2"
             )
         return self
+
+
+Settings.__doc__ = cleandoc(Settings.__doc__ or "")  # --help shows it as it stands

@@ -1,5 +1,6 @@
 """Flags and environment of the webhook: one frozen model, read only by `main`."""
 
+from inspect import cleandoc
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -13,7 +14,8 @@ from scaler_core.api import scaler
 class Settings(BaseSettings):
     """Judges writes of ModelDeployments and ModelDeploymentScalers before they are stored.
 
-    Every flag can also be set as an environment variable with the prefix MDS_WEBHOOK_.
+    Every flag can also be set as an environment variable: --secret-name as MDS_WEBHOOK_SECRET_NAME.
+    Exit status: 0 after an orderly stop, 2 for wrong settings or no way to the cluster.
     """
 
     model_config = SettingsConfigDict(
@@ -23,6 +25,7 @@ class Settings(BaseSettings):
         cli_kebab_case=True,
         cli_prog_name="scaler-webhook",
         cli_implicit_flags=True,
+        cli_hide_none_type=True,
         use_attribute_docstrings=True,
         extra="forbid",
     )
@@ -113,3 +116,6 @@ class Settings(BaseSettings):
         """Names under which the API server reaches us: the Service's, and those that were added."""
         short = f"{self.service_name}.{self.namespace}.svc"
         return short, f"{short}.cluster.local", f"{self.service_name}.{self.namespace}", *self.extra_name
+
+
+Settings.__doc__ = cleandoc(Settings.__doc__ or "")  # --help shows it as it stands

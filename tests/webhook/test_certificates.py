@@ -3,8 +3,9 @@
 import asyncio
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import trustme
@@ -16,6 +17,7 @@ from scaler_kube import access
 from scaler_kube.client import KubeClient, connect
 from scaler_kube.errors import ForbiddenError
 from scaler_kube.resources import MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS, deployments, scalers
+from scaler_kube.transport import Call, Document
 from scaler_sim.apiserver.cluster import ClusterSettings, EmbeddedCluster, neighbour_definitions
 from scaler_webhook.authority import is_trusted
 from scaler_webhook.bundles import Bundles
@@ -122,6 +124,37 @@ async def test_a_steady_configuration_is_not_written(client: KubeClient) -> None
     await keeper.heal(replica.trusted)
     assert [(await client.get(kind, CONFIGURATION))["metadata"] for kind in KINDS] == before
     assert [owner["name"] for owner in before[0]["ownerReferences"]] == ["default"]
+
+
+@dataclass
+class NoOwners:
+    """An API server on which changing owners needs the right to delete (OpenShift)."""
+
+    inner: Any
+    refused: int = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    async def exchange(self, call: Call, *, deadline: float | None = None) -> Document:
+        if "ownerReferences" in str(call.body):
+            self.refused += 1
+            raise ForbiddenError(call.request, "cannot set ownerReferences without delete")
+        document: Document = await self.inner.exchange(call, deadline=deadline)
+        return document
+
+
+async def test_a_cluster_that_forbids_owners_gets_its_bundles_all_the_same(client: KubeClient) -> None:
+    await install(client, SERVICE)
+    replica = source(client)
+    await replica.refresh(NOW)
+    transport = NoOwners(client.transport)
+    strict = replace(client, transport=cast(Any, transport))
+    keeper = Bundles(client=strict, name=registration.CONFIGURATION, namespace="default")
+    for _ in range(3):
+        assert await keeper.heal(replica.trusted) is None
+    assert await bundles(client) == [replica.trusted] * 4
+    assert transport.refused == len(KINDS), "asked once for each, not with every look"
 
 
 async def test_a_missing_configuration_is_named(client: KubeClient) -> None:
