@@ -67,11 +67,11 @@ class Helm:
     kubeconfig: Path
     folder: Path
 
-    async def __call__(self, *arguments: str) -> str:
+    async def __call__(self, *arguments: str, expect: int = 0) -> str:
         """Run a command; both streams of it.
 
         Raises:
-            AssertionError: it failed.
+            AssertionError: it ended with another status.
         """
         homes = {f"HELM_{name}_HOME": str(self.folder / f"helm-{name.lower()}") for name in ("CACHE", "CONFIG", "DATA")}
         process = await asyncio.create_subprocess_exec(
@@ -85,7 +85,7 @@ class Helm:
         )
         output, _ = await process.communicate()
         text = output.decode()
-        assert process.returncode == 0, f"helm {' '.join(arguments)} ended with {process.returncode}:\n{text}"
+        assert process.returncode == expect, f"helm {' '.join(arguments)} ended with {process.returncode}:\n{text}"
         return text
 
 

@@ -57,6 +57,7 @@ async def test_a_release_of_helm_3_comes_and_goes(tmp_path: Path) -> None:
         await admission_works(release)
         await bind(release)
         await upgrade(release)
+        await an_uninstall_waits_for_scalers_that_do_not_let_go(release)
         await uninstall(release)
 
 
@@ -88,7 +89,14 @@ async def upgrade(release: Installation) -> None:
     """What the running webhook wrote into the configurations stays, for neither helm knows of it."""
     before = await bundles(release)
     assert all(base64.b64decode(bundle).startswith(b"-----BEGIN CERTIFICATE") for bundle in before)
-    await release.helm("upgrade", helm.RELEASE, str(helm.CHART), "--reuse-values", "--set", "controller.workers=5")
+    await release.helm(
+        "upgrade",
+        helm.RELEASE,
+        str(helm.CHART),
+        "--reuse-values",
+        "--set",
+        "controller.workers=5,uninstall.timeoutSeconds=15",
+    )
     assert await bundles(release) == before
     await admission_works(release)
 
@@ -126,6 +134,16 @@ async def use_what_is_seldom_used(release: Installation) -> None:
         secret = ObjectKey(helm.NAMESPACE, f"{FULL}-webhook-ca")
         source = SecretSource(client=client, secret=secret, names=["127.0.0.1"], context=tls_context())
         await source.refresh(scenario.settings.clock.now() + 0.9 * AUTHORITY_LIFETIME.total_seconds())
+
+
+async def an_uninstall_waits_for_scalers_that_do_not_let_go(release: Installation) -> None:
+    """Without a controller nothing is released: helm fails, names who is left, and the fence stands."""
+    await release.children["controller"].stop()
+    await release.helm("uninstall", helm.RELEASE, expect=1)
+    said = release.hooks.pop(f"{FULL}-release-scalers")
+    assert "left: ModelDeploymentScaler default/llm: it holds ModelDeployment default/llm" in said
+    assert await bundles(release)
+    await release.children["controller"].start()
 
 
 async def uninstall(release: Installation) -> None:
