@@ -16,6 +16,7 @@ FOLDER: Final = Path(__file__).parent / "golden"
 WRITE: Final = "MDS_GOLDEN"
 _WORDS: Final = (
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "UID"),
+    (re.compile(r"\b[0-9a-f]{32}\b"), "ID"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z| [+-]\d{4})"), "TIME"),
     (re.compile(r"/\S*/((?:LIVE|MERGED)-)\d+"), r"/TMP/\1N"),
     (re.compile(r"/\S*/(kubectl-edit-)\d+"), r"/TMP/\1N"),

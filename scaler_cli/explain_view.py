@@ -1,6 +1,6 @@
 """An explanation for people: the pipeline as a table, then what it waits for, what is open, and the conditions."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -167,12 +167,15 @@ def _last_commit(explained: Explained) -> Iterator[RenderableType]:
         return
     yield ""
     yield Text("Last commit", style="bold")
-    yield _indented(
-        Text(
-            f"{relative(commit.timestamp, explained.time)} {commit.cause}: {render_vector(commit.baseline_vector)} -> "
-            f"{render_vector(commit.vector)}, decision {commit.decision_id}, term {commit.term}"
-        )
-    )
+    step = f"{_vector(commit.baseline_vector, explained)} -> {_vector(commit.vector, explained)}"
+    when = relative(commit.timestamp, explained.time)
+    yield _indented(Text(f"{when} {commit.cause}: {step}, decision {commit.decision_id}, term {commit.term}"))
+
+
+def _vector(vector: Mapping[str, int], explained: Explained) -> str:
+    """In the order of the target's roles, which the API server does not keep."""
+    order = [*(role for role in explained.current if role in vector), *vector]
+    return render_vector({role: vector[role] for role in order})
 
 
 def _indented(part: RenderableType) -> Padding:

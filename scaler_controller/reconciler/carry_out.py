@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from scaler_controller.reconciler.numbers import role_numbers
 from scaler_controller.reconciler.status_writer import StatusWriter
 from scaler_controller.reconciler.target_writer import FENCE_IS_OPEN, TargetWriter
 from scaler_controller.telemetry.metrics import Metrics
@@ -72,7 +73,7 @@ class Executor:
         self._tell(world, decision.notes)
         self._pause(BEFORE_COMMIT, is_commit)
         outcome = await self.targets.carry_out(decision.action, replace(world, scaler=scaler))
-        self._log(decision.action, outcome)
+        self._log(decision, decision.action, outcome)
         self._count(world, decision.action, outcome)
         if isinstance(outcome, Refused) and outcome.message == FENCE_IS_OPEN:
             self.tell(world, Note(reason=EventReason.FENCE_OPEN, message=FENCE_IS_OPEN, type=NoteType.WARNING))
@@ -108,7 +109,7 @@ class Executor:
             key = world.scaler.metadata.key
             self.metrics.decisions.labels(key.namespace, key.name, action.intent.cause).inc()
 
-    def _log(self, action: Action, outcome: Outcome) -> None:
+    def _log(self, decision: Decision, action: Action, outcome: Outcome) -> None:
         name, result = type(action).__name__, type(outcome).__name__
         self.metrics.commit_outcomes.labels(action=name, outcome=result).inc()
         extra = {"action": name, "outcome": result, "detail": getattr(outcome, "message", "")}
@@ -119,5 +120,6 @@ class Executor:
                 "baseline": render_vector(action.intent.baseline_vector),
                 "cause": action.intent.cause,
                 "why": action.why,
+                "roles": role_numbers(decision),
             }
         _log.info("Carried out", extra=extra)

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from scaler_controller.reconciler.carry_out import Executor
 from scaler_controller.reconciler.measure import measure
+from scaler_controller.reconciler.numbers import role_numbers
 from scaler_controller.reconciler.observe import Gone, Lagging, Observer
 from scaler_controller.reconciler.sampling_wishes import SamplingWishes
 from scaler_controller.runtime.requeue import AT_ONCE, AWAIT_CHANGE, RequeueAfter
@@ -65,13 +66,14 @@ class Reconciler:
         recording = Recording(snapshot=snapshot, memory=self.memories.get(key), decision_id=self.new_decision_id())
         decision, memory = decide(snapshot, recording.memory, recording.decision_id)
         self.memories[key] = memory
-        self.last[key] = recording
         self.wishes.follow(snapshot.world, decision)
         measure(self.metrics, snapshot.world.scaler, decision)
         if decision.reads_target:
             self.observer.direct.add(key)
             if not decision.wake_after:
                 return AT_ONCE  # what the cache showed proves nothing, so nothing of it is reported
+        self.last[key] = recording
+        _log.debug("Decided", extra={"action": type(decision.action).__name__, "roles": role_numbers(decision)})
         try:
             await self.executor.carry_out(decision, snapshot.world)
         except ConflictError as error:

@@ -4,9 +4,9 @@ from fractions import Fraction
 
 
 def number(value: float | Fraction) -> str:
-    """At most six significant digits, without a trailing zero or an exponent: 10.5, 2400, 0.001, 1234568."""
+    """Four significant digits, all of a whole part, no trailing zero and no exponent: 1.667, 2400, 0.001, 1234568."""
     as_float = float(value)
-    return f"{as_float:.0f}" if abs(as_float) >= 1e6 else f"{as_float:.6g}"
+    return f"{as_float:.0f}" if abs(as_float) >= 1e3 else f"{as_float:.4g}"
 
 
 def replicas(count: int) -> str:

@@ -1,5 +1,6 @@
 """What every wire model has in common: camelCase names, frozen values, times as seconds."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Self
 
@@ -44,6 +45,11 @@ class Wire(BaseModel):
     def _without_empty_texts(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         members: dict[str, Any] = handler(self)
         return {name: value for name, value in members.items() if value != ""}
+
+
+def is_empty(members: Collection[object]) -> bool:
+    """For `exclude_if`: an empty list or map says nothing, and kubectl would show its name with a blank."""
+    return not members
 
 
 def parse_time(value: object) -> object:

@@ -65,6 +65,9 @@ def _columns() -> list[Schema]:
     def condition(title: str) -> Schema:
         return column(title, f'.status.conditions[?(@.type=="{title}")].status')
 
+    def wide(shown: Schema) -> Schema:
+        return shown | {"priority": 1}
+
     return [
         column("Target", ".spec.targetRef.name"),
         column("Mode", ".spec.mode"),
@@ -73,6 +76,9 @@ def _columns() -> list[Schema]:
         condition("Active"),
         condition("Blocked"),
         column("Age", ".metadata.creationTimestamp", "date"),
+        wide(condition("MetricsReady") | {"name": "Metrics"}),
+        wide(column("Reason", '.status.conditions[?(@.type=="Blocked")].reason')),
+        wide(column("Last-Change", ".status.lastCommit.timestamp", "date")),
     ]
 
 

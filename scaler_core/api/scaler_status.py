@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from scaler_core.api.base import KEYED_BY_NAME, Time, Wire, keyed_by
+from scaler_core.api.base import KEYED_BY_NAME, Time, Wire, is_empty, keyed_by
 from scaler_core.api.meta import Condition
 from scaler_core.api.quantity import Quantity
 
@@ -97,7 +97,7 @@ class Commit(Wire):
     """Generation of the target after the write."""
     cause: Cause = Cause.PLAN
     """Ours."""
-    stale_workloads: Mapping[str, str] = Field(default_factory=dict)
+    stale_workloads: Mapping[str, str] = Field(default_factory=dict, exclude_if=is_empty)
     """Ours: UIDs of Workloads that existed for added ordinals before the write, by Workload name."""
 
 
@@ -109,7 +109,7 @@ class PendingCohort(Wire):
     baseline_vector: Vector
     target_vector: Vector
     started_at: Time
-    stale_workloads: Mapping[str, str] = Field(default_factory=dict)
+    stale_workloads: Mapping[str, str] = Field(default_factory=dict, exclude_if=is_empty)
     """Ours: UIDs of Workloads that do not count as this cohort's, by Workload name."""
     admitted_vector: Vector | None = None
     """Ours: what was admitted when the wait expired, kept for the rollback's record."""
@@ -248,7 +248,7 @@ class ScalerStatus(Wire):
     """The last scale-down."""
     refusal: Refusal | None = None
     """Ours: the last write, when it was refused, and when the next may be tried."""
-    predictors: Annotated[tuple[Predictor, ...], KEYED_BY_NAME] = ()
+    predictors: Annotated[tuple[Predictor, ...], KEYED_BY_NAME, Field(exclude_if=is_empty)] = ()
     """Demand histories and filters."""
     conditions: Annotated[tuple[Condition, ...], keyed_by("type")] = ()
     """Bound, Active, MetricsReady and Blocked."""

@@ -89,6 +89,8 @@ class RolePlan:
     reason: RoleReason
     message: str
     stages: tuple[StageResult, ...]
+    asked: str = ""
+    """The recommendation's own sentence, with what was measured."""
     release_blocked: str = ""
     """What forbids taking even one replica away now, direction and window aside (no ready replica, coverage, a hold of
     the algorithm, grace, a zero step), in words; empty when nothing does. A rebalance asks this of a donor."""

@@ -13,7 +13,7 @@ def illegality(given: PlanInput) -> Blocked | None:
     outside = [role for role in given.roles if not role.minimum <= role.current <= role.maximum]
     if outside:
         facts = "; ".join(
-            f"{role.name} has {role.current} replicas, allowed are {role.minimum} to {role.maximum}" for role in outside
+            f"{role.name} is at {role.current}, allowed are {role.minimum} to {role.maximum}" for role in outside
         )
         return Blocked(reason=Reason.BOUNDS_CONFLICT, message=f"{facts}; {_WAY_OUT}", stops_planning=True)
     vector = {role.name: role.current for role in given.roles}

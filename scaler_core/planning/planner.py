@@ -81,6 +81,7 @@ def _role_plan(member: Constrained, stages: tuple[StageResult, ...]) -> RolePlan
         reason=recommendation.reason if last is None or last.reason is None else last.reason,
         message=recommendation.message if last is None else last.message,
         stages=stages,
+        asked=recommendation.message,
         release_blocked=member.floor.message if member.floor.replicas >= role.current else "",
         is_conclusive=role.is_complete and role.ready > 0 and not recommendation.holds_growth,
     )
@@ -97,7 +98,7 @@ def _blocked(plans: dict[str, RolePlan], holds: list[RatioHold | None]) -> Block
     if conflicts:
         return Blocked(reason=Reason.RATIO_CONFLICT, message="; ".join(conflicts))
     held = [
-        f"{role_plan.role} is recommended {role_plan.recommended}: {stage.message}"
+        f"{role_plan.role} asks for {role_plan.recommended} and gets {role_plan.replicas}: {stage.message}"
         for role_plan in plans.values()
         for stage in role_plan.stages
         if stage.stage in _HELD_STAGES and stage.reason is not None

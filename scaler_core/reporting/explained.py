@@ -77,7 +77,10 @@ class Hold(Wire):
 
 
 class Outlook(Wire):
-    """What one role still waits for before its count can move in one direction; nothing held means that it may move."""
+    """What one role still waits for before its count can move in one direction; nothing held means that it may move.
+
+    Where something holds that time alone never ends, only that is named.
+    """
 
     holds: tuple[Hold, ...] = ()
     earliest: Time | None = None

@@ -140,8 +140,12 @@ def _hold(stage: Stage, limit: Limit, until: float | None) -> Hold:
     return Hold(stage=stage, reason=limit.reason, message=limit.message, until=until)
 
 
+def _is_lasting(hold: Hold) -> bool:
+    return hold.stage == COMMIT_STAGE or (hold.reason in _LASTING and hold.stage in {Stage.BOUNDS, Stage.PACING})
+
+
 def _outlook(holds: list[Hold], now: float) -> Outlook:
-    is_lasting = any(hold.reason in _LASTING and hold.stage in {Stage.BOUNDS, Stage.PACING} for hold in holds)
-    if is_lasting or any(hold.stage == COMMIT_STAGE for hold in holds):
-        return Outlook(holds=tuple(holds))
+    lasting = tuple(hold for hold in holds if _is_lasting(hold))
+    if lasting:
+        return Outlook(holds=lasting)  # what time alone would end besides does not matter
     return Outlook(holds=tuple(holds), earliest=max([now, *(hold.until for hold in holds if hold.until is not None)]))

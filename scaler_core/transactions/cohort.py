@@ -13,7 +13,7 @@ A rollback bypasses stabilization, pacing, guards and cooldown, never the fence.
 may have shrunk meanwhile, and others not, restoring whole components breaks no band that the baseline kept.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -70,9 +70,21 @@ class CohortView:
 
     def describe(self) -> str:
         """The wait in words."""
-        first = ", ".join(f"{role} {ordinal}" for role, ordinal in self.missing[:3])
-        more = f" and {len(self.missing) - 3} more" if len(self.missing) > 3 else ""
-        return f"{len(self.missing)} of {len(self.added)} added replicas wait for admission ({first}{more})"
+        if len(self.added) == 1:
+            return f"the added replica {_names(self.missing)} waits for admission"
+        verb = "waits" if len(self.missing) == 1 else "wait"
+        return f"{len(self.missing)} of {len(self.added)} added replicas {verb} for admission ({_names(self.missing)})"
+
+    def describe_admission(self) -> str:
+        """Its end in words."""
+        if len(self.added) == 1:
+            return f"The added replica {_names(self.added)} is admitted"
+        return f"All {len(self.added)} added replicas are admitted ({_names(self.added)})"
+
+
+def _names(replicas: Sequence[Replica]) -> str:
+    first = ", ".join(f"{role} {ordinal}" for role, ordinal in replicas[:3])
+    return f"{first} and {len(replicas) - 3} more" if len(replicas) > 3 else first
 
 
 def grown_roles(before: Vector, after: Vector) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Final
 from scaler_core.api.deployment import ModelDeployment
 from scaler_core.api.reasons import EventReason
 from scaler_core.api.scaler_spec import ScalerSpec
-from scaler_core.api.scaler_status import Cause, Commit
+from scaler_core.api.scaler_status import Cause, Commit, LastScaleDown, Vector
 from scaler_core.model.action import CommitVector, render_vector
 from scaler_core.model.world import World
 from scaler_core.transactions import (
@@ -203,7 +203,7 @@ def _follow_scale_down(draft: Draft, scene: Scene) -> tuple[Draft, Wish | None]:
     event = retirement.observe(last, scene.replicas)
     if event is retirement.RetirementEvent.GONE:
         draft = draft.having(last_scale_down=last.model_copy(update={"is_finished": True}))
-        return draft.saying(EventReason.RETIRED, f"{last.role} {last.ordinal} and what left with it are gone"), None
+        return draft.saying(EventReason.RETIRED, _gone(last, scene.target.vector)), None
     if event is not retirement.RetirementEvent.ABORTED:
         return draft, None
     current = scene.target.vector
@@ -211,6 +211,12 @@ def _follow_scale_down(draft: Draft, scene: Scene) -> tuple[Draft, Wish | None]:
     if vector == current:
         return commit.restored(draft, scene.world), None
     return draft, Wish(cause=Cause.RESTORE, vector=vector, why=f"the retirement of {last.role} was aborted")
+
+
+def _gone(last: LastScaleDown, current: Vector) -> str:
+    removed = retirement.removed_replicas(last, current) or ((last.role, last.ordinal),)
+    names = ", ".join(f"{role} {ordinal}" for role, ordinal in removed)
+    return f"{names} {'is' if len(removed) == 1 else 'are'} gone: Pods, Workload and retirement record"
 
 
 def _follow_cohort(draft: Draft, scene: Scene) -> tuple[Draft, Wish | None]:
@@ -240,9 +246,7 @@ def _admitted(draft: Draft, view: cohort.CohortView) -> Draft:
         draft = draft.having(rebalance=rebalance.move(status.rebalance, rebalance.RebalanceEvent.ADMITTED, message))
     if status.exhaustion is not None and pending is not None and exhaustion.is_satisfied(status.exhaustion, pending):
         draft = draft.having(exhaustion=None, rebalance=rebalance.end_of_episode(draft.status.rebalance))
-    return draft.having(pending_cohort=None).saying(
-        EventReason.ADMITTED, f"All {len(view.added)} added replicas are admitted"
-    )
+    return draft.having(pending_cohort=None).saying(EventReason.ADMITTED, view.describe_admission())
 
 
 def _follow_rebalance(draft: Draft, scene: Scene) -> tuple[Draft, Wish | None]:

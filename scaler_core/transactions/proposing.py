@@ -5,7 +5,7 @@ from scaler_core.api.reasons import EventReason, Reason
 from scaler_core.api.scaler_spec import RebalancePolicy
 from scaler_core.api.scaler_status import Cause
 from scaler_core.model.action import CommitVector, render_vector
-from scaler_core.model.plan import Blocked, Plan
+from scaler_core.model.plan import Blocked, Plan, RolePlan
 from scaler_core.model.world import World
 from scaler_core.transactions import donors, exhaustion, rebalance
 from scaler_core.transactions.donors import Denial, Donation
@@ -127,4 +127,12 @@ def _why(plan: Plan, target: ModelDeployment) -> str:
         for role, count in target.vector.items()
         if role in plan.roles and plan.vector.get(role) != count
     )
-    return "; ".join(f"{role.role}: {role.message or role.reason}" for role in moved)
+    return "; ".join(map(_cause, moved))
+
+
+def _cause(role: RolePlan) -> str:
+    """What was measured, and what the limits made of it where they changed it."""
+    if role.replicas == role.recommended:
+        return f"{role.role}: {role.asked or role.reason}"
+    asked = f"{role.role} asks for {role.recommended} ({role.asked or role.reason})"
+    return f"{asked} and gets {role.replicas}: {role.message}"

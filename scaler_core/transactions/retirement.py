@@ -116,7 +116,8 @@ def describe_activity(replicas: Replicas, last: LastScaleDown | None) -> str:
     target, record = replicas.target, active_record(replicas.target)
     if record is not None:
         why = f" ({record.reason})" if record.reason else ""
-        return f"retirement of {record.role_name} {record.replica_ordinal} is {record.state or 'starting'}{why}"
+        state = record.state or "starting"
+        return f"{record.role_name} {record.replica_ordinal} is being retired, state {state}{why}"
     vector = target.vector
     for role, ordinal in replicas.pods:
         if ordinal >= vector.get(role, ordinal + 1):

@@ -61,7 +61,8 @@ def test_programs_get_the_vector_every_stage_and_the_conditions(scaler: Path) ->
             "type": "Blocked",
             "status": "True",
             "reason": "PacingBounded",
-            "message": "prefill is recommended 20: one pass adds at most 4 (maxStepReplicas 4, maxStepPercent 100)",
+            "message": "prefill asks for 20 and gets 6: "
+            "one pass adds at most 4 (maxStepReplicas 4, maxStepPercent 100)",
         }
     ]
 

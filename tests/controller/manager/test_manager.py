@@ -63,7 +63,7 @@ class House:
             queue=self.queue, reconcile=reconcile, count=workers, clock=clock, jitter=lambda: 0.0, metrics=metrics
         )
         self.parts: dict[str, Any] = {
-            "servers": NoServers(host="", port=0, registry=self.registry, explain=lambda key: None),
+            "servers": NoServers(host="", port=0, registry=self.registry, last_pass=lambda key: None),
             "informers": (self.informer,),
             "leadership": self.leadership,
             "workers": self.workers,

@@ -32,8 +32,10 @@ def test_both_versions_share_one_schema_and_v1_is_stored() -> None:
     assert (first["name"], first["storage"], second["name"], second["storage"]) == ("v1", True, "v1alpha1", False)
     assert first["schema"] == second["schema"]
     assert [column["name"] for column in first["additionalPrinterColumns"]] == [
-        "Target", "Mode", "Algorithm", "Bound", "Active", "Blocked", "Age",
+        "Target", "Mode", "Algorithm", "Bound", "Active", "Blocked", "Age", "Metrics", "Reason", "Last-Change",
     ]  # fmt: skip
+    narrow = [column["name"] for column in first["additionalPrinterColumns"] if not column.get("priority")]
+    assert narrow[-1] == "Age", "what follows is shown by -o wide alone"
 
 
 def test_every_node_is_structural() -> None:

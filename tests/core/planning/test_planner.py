@@ -237,7 +237,7 @@ def test_a_role_that_only_the_direction_holds_is_told_so() -> None:
             [role("prefill", 20, 20, (2, 16)), role("decode", 2, 2)],
             [],
             Reason.BOUNDS_CONFLICT,
-            "prefill has 20 replicas, allowed are 2 to 16; suspend the scaler, set the counts and resume",
+            "prefill is at 20, allowed are 2 to 16; suspend the scaler, set the counts and resume",
             id="above its bounds",
         ),
         pytest.param(

@@ -80,7 +80,7 @@ def test_a_cohort_holds_growth_until_its_deadline() -> None:
     assert growth.earliest == START + 400
     assert ("guards", "CohortPending", 400) in holds(shrink)
     assert [(it.name, it.until) for it in explained.transactions] == [("cohort", START + 400)]
-    assert "wait for admission (server 1)" in explained.transactions[0].message
+    assert "the added replica server 1 waits" in explained.transactions[0].message
 
 
 def test_a_cooldown_holds_shrinkage_of_an_idle_role() -> None:
