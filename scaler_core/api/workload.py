@@ -39,6 +39,9 @@ class WorkloadStatus(Wire):
     conditions: tuple[WorkloadCondition, ...] = ()
 
 
+_ENDED: Final = ("Evicted", "Finished")
+
+
 class Workload(Wire):
     """The admission of one replica."""
 
@@ -53,10 +56,10 @@ class Workload(Wire):
     @property
     def is_admitted(self) -> bool:
         """Admitted, and neither evicted, finished, inactive nor leaving."""
+        true = {c.type for c in self.status.conditions if c.status is ConditionStatus.TRUE}
         return (
-            not self.metadata.is_terminating
+            "Admitted" in true
+            and true.isdisjoint(_ENDED)
             and self.spec.active is not False
-            and self.has("Admitted")
-            and not self.has("Evicted")
-            and not self.has("Finished")
+            and not self.metadata.is_terminating
         )

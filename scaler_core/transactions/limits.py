@@ -35,6 +35,8 @@ def target_limits(status: ScalerStatus, replicas: Replicas, now: float) -> Targe
 
 def waiting_roles(replicas: Replicas, status: ScalerStatus) -> dict[str, str]:
     """Roles with a replica below the count that holds no admission and is not our cohort's, each with why."""
+    if replicas.all_admitted:
+        return {}
     cohort = status.pending_cohort
     ours = set() if cohort is None else set(between(cohort.baseline_vector, cohort.target_vector))
     found: dict[str, str] = {}

@@ -5,7 +5,7 @@ is the same for every replica that ever had this ordinal, so a Workload that was
 count: its UID was remembered. Without the API the Pods tell.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -32,7 +32,7 @@ class Replicas:
     """The target's Pods and Workloads by replica."""
 
     target: ModelDeployment
-    pods: Mapping[Replica, tuple[Pod, ...]]
+    pods: Mapping[Replica, Sequence[Pod]]
     workloads: Mapping[str, Workload] | None
     """By name; None where the cluster serves no Workload API."""
 
@@ -72,6 +72,13 @@ class Replicas:
             workload = self.workload(replica)
             return workload is not None and not workload.is_admitted
         return any(pod.spec.scheduling_gates for pod in self.pods.get(replica, ()) if not pod.metadata.is_terminating)
+
+    @property
+    def all_admitted(self) -> bool:
+        """Whether nothing waits anywhere, told without a look at single replicas: their names cost much to compute."""
+        if self.workloads is not None:
+            return all(workload.is_admitted for workload in self.workloads.values())
+        return not any(pod.spec.scheduling_gates for pods in self.pods.values() for pod in pods)
 
     def is_gone(self, replica: Replica) -> bool:
         """Whether neither a Pod nor a Workload of this replica is left."""
@@ -117,10 +124,10 @@ class Replicas:
 
 def replicas_of(world: World, target: ModelDeployment) -> Replicas:
     """Sort the world's Pods and Workloads by replica."""
-    pods: dict[Replica, tuple[Pod, ...]] = {}
+    pods: dict[Replica, list[Pod]] = {}
     for pod in world.pods:
-        if pod.ordinal is not None:
-            key = (pod.role, pod.ordinal)
-            pods[key] = (*pods.get(key, ()), pod)
+        ordinal = pod.ordinal
+        if ordinal is not None:
+            pods.setdefault((pod.role, ordinal), []).append(pod)
     workloads = None if world.workloads is None else {w.metadata.name: w for w in world.workloads}
     return Replicas(target=target, pods=pods, workloads=workloads)
