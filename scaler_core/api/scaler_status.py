@@ -236,6 +236,8 @@ class ScalerStatus(Wire):
     """What was measured and recommended for each role."""
     pending_commit: Commit | None = None
     """Ours: the intent of a write; present only between two writes."""
+    expired_commit: Commit | None = None
+    """Ours: the last intent whose write was given up; should it arrive after all, this tells what it was for."""
     last_commit: Commit | None = None
     """The last write of counts."""
     pending_cohort: PendingCohort | None = None

@@ -22,6 +22,7 @@ def _control_plane(status: ScalerStatus) -> Hashable:
         tuple((c.type, c.status, c.reason, c.observed_generation) for c in status.conditions),
         tuple((r.name, r.current_replicas, r.ready_replicas, r.constrained_replicas) for r in status.roles),
         _text(status.pending_commit),
+        _text(status.expired_commit),
         _text(status.last_commit),
         _text(status.pending_cohort),
         _text(rebalance),

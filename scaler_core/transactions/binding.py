@@ -114,6 +114,7 @@ def drop_transactions(draft: Draft, now: float, why: str) -> Draft:
         )
     return draft.having(
         pending_commit=None,
+        expired_commit=None,
         pending_cohort=None,
         rebalance=None,
         exhaustion=None,

@@ -33,7 +33,13 @@ _WARNED: Final = frozenset({Cause.ROLLBACK, Cause.RESTORE, Cause.DONOR_RESTORE})
 
 def landed(draft: Draft, commit: Commit, world: World, why: str = "") -> Draft:
     """The status after this commit took effect; `commit.target_generation` is the generation after the write."""
-    draft = draft.having(last_commit=commit, pending_commit=None, refusal=None, roles=_counts(draft, commit, world.now))
+    draft = draft.having(
+        last_commit=commit,
+        pending_commit=None,
+        expired_commit=None,
+        refusal=None,
+        roles=_counts(draft, commit, world.now),
+    )
     draft = _tell(draft, commit, why)
     match commit.cause:
         case Cause.ROLLBACK:

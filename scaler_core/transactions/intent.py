@@ -97,17 +97,3 @@ def unknown_decision(status: ScalerStatus, claim: Claim, term: int) -> DecisionR
     if last is not None and last.term == term and last.decision_id == decision.decision_id:
         return None
     return decision
-
-
-def adoption(decision: DecisionRecord, status: ScalerStatus, target: ModelDeployment, now: float) -> Commit:
-    """The commit behind an unknown decision, with the last reported counts as its baseline."""
-    reported = {role.name: role.current_replicas for role in status.roles}
-    baseline = {role: reported.get(role) or count for role, count in decision.vector.items()}
-    return Commit(
-        decision_id=decision.decision_id,
-        term=decision.term,
-        vector=dict(decision.vector),
-        baseline_vector=baseline,
-        timestamp=now,
-        target_generation=target.metadata.generation,
-    )

@@ -11,6 +11,7 @@ from scaler_core.api.scaler_status import Cause, Commit, LastScaleDown, Vector
 from scaler_core.model.action import CommitVector, render_vector
 from scaler_core.model.world import World
 from scaler_core.transactions import (
+    adoption,
     binding,
     clock,
     cohort,
@@ -159,15 +160,16 @@ def _trace_intent(draft: Draft, scene: Scene) -> tuple[Draft, Look | None]:
     if event is intent.IntentEvent.OPEN:
         return draft, Look(wait=intent.wait_for_answer(pending, scene.now), why="a write got no answer yet")
     if event is intent.IntentEvent.EXPIRED and pending.cause is Cause.DONOR_RELEASE and draft.status.rebalance:
-        # It may still be adopted one day, as a plan's: the episode counts it as its donation.
+        # It may still be adopted one day: the episode counts it as its donation.
         draft = draft.having(rebalance=draft.status.rebalance.model_copy(update={"donation_attempted": True}))
-    return draft.having(pending_commit=None), None
+    expired = pending if event is intent.IntentEvent.EXPIRED else draft.status.expired_commit
+    return draft.having(pending_commit=None, expired_commit=expired), None
 
 
 def _adopt(draft: Draft, scene: Scene) -> tuple[Draft, None]:
     decision = intent.unknown_decision(draft.status, scene.claim, scene.term)
     if decision is not None:
-        adopted = intent.adoption(decision, draft.status, scene.target, scene.now)
+        adopted = adoption.adopt(decision, draft.status, scene.target, scene.now)
         draft = commit.landed(draft, adopted, scene.world, "a decision of our term, adopted")
     last = draft.status.last_commit
     if last is None or last.term != scene.term or dict(last.vector) == scene.target.vector:

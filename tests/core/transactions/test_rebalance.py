@@ -277,8 +277,28 @@ def test_a_donor_leg_that_vanished_counts_as_the_donation_because_it_may_still_a
     assert cluster.deliver()
     cluster.run()
     assert cluster.vector["decode"] == 3
+    assert reason(cluster) == "DonorRelease", "what was given up for lost is followed by its receiver"
     cluster.settle_down()
-    assert ask(cluster, prefill=4, decode=2) == "RebalanceBlocked"
+    donated = {"prefill": 3, "decode": 3, "encode": 2}
+    assert cluster.vector == donated
+    assert ask(cluster, prefill=4, decode=2) == "DonationAttempted"
+    assert cluster.vector == donated
+
+
+@pytest.mark.parametrize("is_asked_again", [False, True])
+def test_a_receiver_leg_that_was_given_up_and_arrives_is_still_the_receivers(is_asked_again: bool) -> None:
+    cluster = released()
+    for _ in range(3):
+        cluster.operate()
+    cluster.run(fault=Fault.LATE)
+    cluster.now += 31
+    cluster.run(fault=Fault.CRASH_BEFORE_TARGET if is_asked_again else Fault.CRASH_BEFORE_STATUS)
+    assert cluster.deliver()
+    cluster.run()
+    assert cluster.vector == {"prefill": 3, "decode": 3, "encode": 2}
+    assert reason(cluster) == "ReceiverAcquire"
+    cluster.settle_down()
+    assert reason(cluster) == "DonationAttempted"
 
 
 def test_counts_changed_by_a_stranger_end_the_transaction() -> None:

@@ -220,3 +220,24 @@ def test_a_restore_happens_once_whatever_fails(fault: Fault) -> None:
     last = cluster.status.last_scale_down
     assert last is not None
     assert last.outcome == "Aborted"
+
+
+@pytest.mark.parametrize("is_asked_again", [False, True])
+def test_a_restore_that_was_given_up_and_arrives_still_starts_the_cooldown(is_asked_again: bool) -> None:
+    cluster = shrunk(prefill=2, decode=2)
+    before = cluster.status.last_scale_down
+    assert before is not None
+    cluster.retire("Aborted", ("decode", before.pre_scale_down_vector["decode"] - 1))
+    cluster.run(fault=Fault.LATE)
+    cluster.now += 31
+    cluster.run(fault=Fault.CRASH_BEFORE_TARGET if is_asked_again else Fault.CRASH_BEFORE_STATUS)
+    assert cluster.deliver()
+    cluster.run()
+    assert cluster.vector == before.pre_scale_down_vector
+    last = cluster.status.last_scale_down
+    assert last is not None
+    assert (last.outcome, last.cooldown_until) == ("Aborted", cluster.now + 300)
+    assert cluster.status.pending_cohort is None, "what is back was there before"
+    assert cluster.status.expired_commit is None
+    cluster.settle_down()
+    assert cluster.vector == before.pre_scale_down_vector
