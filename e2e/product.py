@@ -15,7 +15,7 @@ from e2e.controlplane import LocalControlPlane
 from e2e.controlplane.finding import local_assets
 from e2e.controlplane.local import TokenUser
 from scaler_core.api.meta import ObjectKey
-from scaler_kube import resources
+from scaler_kube import errors, resources
 from scaler_kube.client import KubeClient, connect
 from scaler_kube.clock import SteadyClock
 from scaler_kube.resources import Resource
@@ -25,6 +25,7 @@ from scaler_sim.scenario.scenario import Scenario, ScenarioSettings, playing
 
 FACTOR: Final = 8.0
 """Clock seconds in a real one: a window of five minutes takes 40 s."""
+OUTAGE_POLL_SECONDS: Final = 0.2  # real ones
 MASTERS: Final = "system:masters"
 USERS: Final = {
     "e2e-admin": TokenUser("e2e-admin-token", (MASTERS,)),
@@ -191,6 +192,14 @@ class Watcher:
         await self._follow(resources.scalers(), self._see_scaler)
 
     async def _follow(self, resource: Resource, see: Callable[[Mapping[str, Any]], None]) -> None:
+        """Several moves within one outage of the API server are seen as one."""
+        while True:
+            try:
+                await self._watch(resource, see)
+            except errors.KubeError:
+                await asyncio.sleep(OUTAGE_POLL_SECONDS)
+
+    async def _watch(self, resource: Resource, see: Callable[[Mapping[str, Any]], None]) -> None:
         listing = await self.client.list_all(resource, namespace=self.key.namespace)
         for item in listing.items:
             see(item)
@@ -228,7 +237,14 @@ class Watcher:
 @asynccontextmanager
 async def watching(running: Product, key: ObjectKey) -> AsyncIterator[Watcher]:
     """Watch a target and its scaler while the context lasts, over a connection of its own."""
-    access = running.scenario.credentials(Identity.ADMIN).access
+    async with following(running.scenario, key) as watcher:
+        yield watcher
+
+
+@asynccontextmanager
+async def following(scenario: Scenario, key: ObjectKey) -> AsyncIterator[Watcher]:
+    """The same in any scenario."""
+    access = scenario.credentials(Identity.ADMIN).access
     async with await connect(access, field_manager="e2e", user_agent="e2e-watcher") as client:
         watcher = Watcher(client=client, key=key)
         async with asyncio.TaskGroup() as group:

@@ -11,15 +11,14 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from e2e.product import Product, Watcher, product
+from e2e.product import Product, Watcher, following, product
 from scaler_core.api.meta import ObjectKey
 from scaler_core.api.scaler import ModelDeploymentScaler
 from scaler_core.api.scaler_status import ScalerStatus
 from scaler_kube import resources
-from scaler_kube.client import connect
 from scaler_kube.clock import SteadyClock
 from scaler_sim.operator.settings import OperatorSettings
-from scaler_sim.scenario.plane import EmbeddedPlane, Identity
+from scaler_sim.scenario.plane import EmbeddedPlane
 from scaler_sim.scenario.process import Child, free_port
 from scaler_sim.scenario.scenario import Scenario, ScenarioSettings, definitions, playing
 from scaler_sim.workload.closed_loop import ClosedLoop, Phase, TextShape
@@ -120,15 +119,8 @@ async def running(server: Server, folder: Path, scaler: Mapping[str, Any], *flag
 @asynccontextmanager
 async def watching(world: World) -> AsyncIterator[Watcher]:
     """Follow every move of the counts while the context lasts."""
-    access = world.scenario.credentials(Identity.ADMIN).access
-    async with await connect(access, field_manager="e2e", user_agent="e2e-watcher") as client:
-        watcher = Watcher(client, KEY)
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(watcher.run(), name="watcher")
-            try:
-                yield watcher
-            finally:
-                task.cancel()
+    async with following(world.scenario, KEY) as watcher:
+        yield watcher
 
 
 async def until(what: str, look: Callable[[], Awaitable[Any] | Any], *, world: World, seconds: float = 60.0) -> Any:
