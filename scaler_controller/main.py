@@ -5,11 +5,8 @@ import logging
 import os
 import socket
 import ssl
-import sys
 from collections.abc import Sequence
 from typing import Final
-
-from pydantic import ValidationError
 
 from scaler_controller.assembly import Versions, assemble
 from scaler_controller.manager.leadership import LeadershipLostError
@@ -18,11 +15,11 @@ from scaler_controller.sampling.http import make_session
 from scaler_controller.settings import Settings
 from scaler_core.api.scaler import VERSIONS
 from scaler_kube import resources
-from scaler_kube.access import Access, Endpoint, InCluster, KubeConfig
 from scaler_kube.client import KubeClient, connect
 from scaler_kube.errors import AccessError, KubeError
 from scaler_kube.logs import configure_logs
 from scaler_kube.resources import Resource
+from scaler_kube.settings import read_settings
 
 _log = logging.getLogger(__name__)
 FIELD_MANAGER: Final = "model-deployment-scaler"
@@ -36,12 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         0 after an orderly stop, 2 for wrong settings or no way to the cluster, 3 when leadership was lost.
     """
-    try:
-        settings = Settings(_cli_parse_args=list(sys.argv[1:] if arguments is None else arguments))
-    except ValidationError as error:
-        for problem in error.errors():
-            flag = "--" + "-".join(str(part) for part in problem["loc"]).replace("_", "-")
-            sys.stderr.write(f"scaler-controller: {flag}: {problem['input']!r}: {problem['msg']}\n")
+    settings = read_settings(Settings, arguments)
+    if settings is None:
         return EXIT_USAGE
     configure_logs(settings.log_level)
     try:
@@ -62,19 +55,11 @@ async def _run(settings: Settings) -> None:
         settings = settings.model_copy(update={"identity": f"{socket.gethostname()}-{os.getpid()}"})
     agent = f"{FIELD_MANAGER}/controller ({settings.identity})"
     async with (
-        await connect(access_of(settings), field_manager=FIELD_MANAGER, user_agent=agent) as client,
+        await connect(settings.access, field_manager=FIELD_MANAGER, user_agent=agent) as client,
         make_session(_engine_tls(settings)) as session,
     ):
         versions = await find_versions(settings, client)
         await assemble(settings, client, session, versions).run(stop)
-
-
-def access_of(settings: Settings) -> Access:
-    """The way to the API server that the settings name."""
-    if settings.kube_url:
-        ca = str(settings.kube_ca) if settings.kube_ca else None
-        return Endpoint(url=settings.kube_url, token=settings.kube_token.get_secret_value(), ca_file=ca)
-    return KubeConfig(path=str(settings.kubeconfig)) if settings.kubeconfig else InCluster()
 
 
 async def find_versions(settings: Settings, client: KubeClient) -> Versions:

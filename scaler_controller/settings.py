@@ -4,47 +4,23 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import Field, SecretStr, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, model_validator
+from pydantic_settings import SettingsConfigDict
 
-from scaler_core.api import scaler
+from scaler_kube.settings import ProcessSettings
 
 
-class Settings(BaseSettings):
+class Settings(ProcessSettings):
     """Plans replica counts for ModelDeployments and commits them.
 
     Every flag can also be set as an environment variable: --lease-name as MDS_CONTROLLER_LEASE_NAME.
     Exit status: 0 after an orderly stop, 2 for wrong settings or no way to the cluster, 3 when leadership was lost.
     """
 
-    model_config = SettingsConfigDict(
-        env_prefix="MDS_CONTROLLER_",
-        frozen=True,
-        cli_parse_args=False,
-        cli_kebab_case=True,
-        cli_prog_name="scaler-controller",
-        cli_implicit_flags=True,
-        cli_hide_none_type=True,
-        use_attribute_docstrings=True,
-        extra="forbid",
-    )
+    model_config = SettingsConfigDict(env_prefix="MDS_CONTROLLER_", cli_prog_name="scaler-controller")
 
-    kubeconfig: Path | None = None
-    """Kubeconfig file; without it and without a URL the Pod's service account is used."""
-    kube_url: str = ""
-    """API server to talk to directly, with kube-token and kube-ca."""
-    kube_token: SecretStr = SecretStr("")
-    """Bearer token for kube-url."""
-    kube_ca: Path | None = None
-    """CA file for kube-url."""
     namespace: str = ""
     """Only this namespace; empty means all."""
-    api_group: str = scaler.GROUP
-    """Group of both kinds."""
-    scaler_version: str = scaler.VERSION
-    """Version of ModelDeploymentScaler to use; another served one is taken where this is not."""
-    target_version: str = scaler.VERSION
-    """Version of ModelDeployment to use; v1alpha1 where v1 is an aggregated API."""
     workers: Annotated[int, Field(ge=1, le=64)] = 4
     """Passes that may run at the same time, each for another scaler."""
     resync_seconds: Annotated[float, Field(ge=5, le=3600)] = 60.0
@@ -77,8 +53,6 @@ class Settings(BaseSettings):
     """Clock seconds in one real second; for demonstrations."""
     clock_epoch: float | None = None
     """Unix time at which an accelerated clock and the real one agree."""
-    log_level: str = "INFO"
-    """DEBUG, INFO, WARNING or ERROR."""
     pause_at: str = ""
     """For crash tests: stop this process with SIGSTOP at before-intent, before-commit or before-outcome of a commit."""
 

@@ -3,35 +3,26 @@
 import asyncio
 import sys
 
-from pydantic import ValidationError
-from pydantic_settings import CliApp, SettingsError
-
 from scaler_kube.errors import AccessError
 from scaler_kube.logs import configure_logs
+from scaler_kube.settings import read_settings
 from scaler_webhook.main import until_signalled
 from scaler_webhook.settings import Settings
 
+EXIT_USAGE = 2
+
 
 def main() -> None:
-    """Run the webhook; 2 for wrong settings."""
-    try:
-        settings = CliApp.run(Settings, cli_args=sys.argv[1:])
-    except (ValidationError, SettingsError) as error:
-        sys.exit(_explain(error))
+    """Run the webhook; exit status 2 for wrong settings or no way to the cluster."""
+    settings = read_settings(Settings)
+    if settings is None:
+        sys.exit(EXIT_USAGE)
     configure_logs(settings.log_level)
     try:
         asyncio.run(until_signalled(settings))
     except AccessError as error:
         sys.stderr.write(f"scaler-webhook: {error}\n")
-        sys.exit(2)
-
-
-def _explain(error: Exception) -> int:
-    lines = [str(error)]
-    if isinstance(error, ValidationError):
-        lines = [f"{'.'.join(map(str, one['loc'])) or 'settings'}: {one['msg']}" for one in error.errors()]
-    sys.stderr.writelines(f"scaler-webhook: {line}\n" for line in lines)
-    return 2
+        sys.exit(EXIT_USAGE)
 
 
 if __name__ == "__main__":

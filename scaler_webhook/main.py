@@ -10,7 +10,6 @@ from typing import Final
 
 from scaler_core.api import scaler
 from scaler_core.api.meta import ObjectKey
-from scaler_kube import access
 from scaler_kube.client import KubeClient, connect
 from scaler_kube.clock import SteadyClock
 from scaler_kube.resources import Resource
@@ -44,7 +43,7 @@ async def run(settings: Settings, stop: asyncio.Event) -> None:
 @asynccontextmanager
 async def serving(settings: Settings, stop: asyncio.Event) -> AsyncIterator[Ports]:
     """Both listeners and the upkeep while the context lasts; leaving it ends them in order."""
-    client = await connect(way(settings), field_manager=FIELD_MANAGER, user_agent=FIELD_MANAGER)
+    client = await connect(settings.access, field_manager=FIELD_MANAGER, user_agent=FIELD_MANAGER)
     async with client:
         metrics, readiness = WebhookMetrics(), server.Readiness()
         upkeep = _upkeep(settings, client, metrics, readiness)
@@ -78,16 +77,6 @@ async def _first_certificate(upkeep: Upkeep, stop: asyncio.Event) -> None:
     while upkeep.source.expires == 0.0 and not stop.is_set():
         await upkeep.clock.sleep(upkeep.interval_seconds)
         await upkeep.once()
-
-
-def way(settings: Settings) -> access.Access:
-    """How the settings say that the API server is reached."""
-    if settings.kube_url:
-        token, ca_file = settings.kube_token.get_secret_value(), settings.kube_ca
-        return access.Endpoint(url=settings.kube_url, token=token, ca_file=str(ca_file) if ca_file else None)
-    if settings.kubeconfig is not None:
-        return access.KubeConfig(path=str(settings.kubeconfig))
-    return access.InCluster()
 
 
 def _upkeep(settings: Settings, client: KubeClient, metrics: WebhookMetrics, readiness: server.Readiness) -> Upkeep:

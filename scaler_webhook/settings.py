@@ -4,49 +4,25 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import Field, SecretStr, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import Field, field_validator, model_validator
+from pydantic_settings import NoDecode, SettingsConfigDict
 
 from scaler_core.admission import registration
-from scaler_core.api import scaler
+from scaler_kube.settings import ProcessSettings
 
 
-class Settings(BaseSettings):
+class Settings(ProcessSettings):
     """Judges writes of ModelDeployments and ModelDeploymentScalers before they are stored.
 
     Every flag can also be set as an environment variable: --secret-name as MDS_WEBHOOK_SECRET_NAME.
     Exit status: 0 after an orderly stop, 2 for wrong settings or no way to the cluster.
     """
 
-    model_config = SettingsConfigDict(
-        env_prefix="MDS_WEBHOOK_",
-        frozen=True,
-        cli_parse_args=False,
-        cli_kebab_case=True,
-        cli_prog_name="scaler-webhook",
-        cli_implicit_flags=True,
-        cli_hide_none_type=True,
-        use_attribute_docstrings=True,
-        extra="forbid",
-    )
+    model_config = SettingsConfigDict(env_prefix="MDS_WEBHOOK_", cli_prog_name="scaler-webhook")
 
-    kubeconfig: Path | None = None
-    """Kubeconfig file; without it and without a URL the Pod's service account is used."""
-    kube_url: str = ""
-    """API server to talk to directly, with kube-token and kube-ca."""
-    kube_token: SecretStr = SecretStr("")
-    """Bearer token for kube-url."""
-    kube_ca: Path | None = None
-    """CA file for kube-url."""
     operator_user: Annotated[tuple[str, ...], NoDecode] = ()
     """User name that may bind, commit and release; repeatable (commas in the environment). Never the account of the
     target's own operator: behind an aggregated API every user arrives as that account."""
-    api_group: str = scaler.GROUP
-    """Group of both kinds."""
-    scaler_version: str = scaler.VERSION
-    """Version in which scalers are read."""
-    target_version: str = scaler.VERSION
-    """Version in which ModelDeployments are read; v1alpha1 where v1 is an aggregated API."""
     host: str = "0.0.0.0"
     """Address of the admission listener."""
     port: Annotated[int, Field(ge=0, le=65535)] = 9443
@@ -83,8 +59,6 @@ class Settings(BaseSettings):
     """How long requests in flight may take to finish after that."""
     refresh_seconds: Annotated[float, Field(gt=0)] = 3.0
     """Time between two looks at certificates and configurations."""
-    log_level: str = "INFO"
-    """DEBUG, INFO, WARNING or ERROR."""
 
     @field_validator("operator_user", "extra_name", mode="before")
     @classmethod

@@ -51,5 +51,5 @@ def test_wrong_use_is_one_line_and_status_2() -> None:
         [sys.executable, "-m", "scaler_webhook", "--port", "x"], capture_output=True, text=True, check=False
     )
     assert ended.returncode == 2
-    assert ended.stderr.startswith("scaler-webhook: port: ")
+    assert ended.stderr.startswith("scaler-webhook: --port: 'x': ")
     assert ended.stderr.count("\n") == 1
