@@ -2,11 +2,13 @@
 
 import base64
 import json
+import re
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 import yaml
 
@@ -30,6 +32,7 @@ from scaler_webhook.authority import AUTHORITY_LIFETIME
 from scaler_webhook.certificates import SecretSource, tls_context
 from tests.chart import golden, helm
 from tests.chart.rights import rights_of
+from tests.chart.test_monitoring import series
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 CONFIGURATIONS = (resources.MUTATING_WEBHOOKS, resources.VALIDATING_WEBHOOKS)
@@ -83,6 +86,19 @@ async def scale_up_and_down(release: Installation) -> None:
         await product.eventually("grew", lambda: moved(watcher, grows=True), seconds=60)
         loop.stop()
         await product.eventually("back at the minimum", lambda: is_at(product, prefill=1, decode=1), seconds=120)
+    await every_metric_is_told(release)
+
+
+async def every_metric_is_told(release: Installation) -> None:
+    """What alerts and the dashboard ask for is there once there was something to tell."""
+    scenario = release.product.scenario
+    text = ""
+    async with aiohttp.ClientSession(trust_env=False) as session:
+        for port in (scenario.controller_health_port, scenario.webhook_health_port):
+            async with session.get(f"http://127.0.0.1:{port}/metrics") as response:
+                text += await response.text()
+    told = set(re.findall(r"^(mds_\w+)[{ ]", text, flags=re.MULTILINE))
+    assert set(series()) - told == set()
 
 
 async def upgrade(release: Installation) -> None:
