@@ -20,8 +20,8 @@ from scaler_core.api.deployment import RoleKind
 from scaler_core.api.scaler_status import SignalState
 from scaler_core.model.reading import RoleReading
 from scaler_core.model.scrape import EngineCounters, Histogram, ScrapeFailure
-from scaler_core.signals.engines import read_engine
 from scaler_core.signals.exposition import MalformedLineError
+from scaler_core.signals.forms import FormReader
 from scaler_core.signals.histograms import p95_milliseconds
 from scaler_core.signals.requirements import WORDS, Signal, missing_signals
 
@@ -214,30 +214,29 @@ def _tls(ca: Path | None) -> ssl.SSLContext | None:
 
 
 def _counters(source: str, tls: ssl.SSLContext | None) -> EngineCounters:
-    text = asyncio.run(_fetch(source, tls)) if _is_url(source) else _read_file(source)
+    body = asyncio.run(_fetch(source, tls)) if _is_url(source) else _read_file(source)
     try:
-        return read_engine(text)
+        return FormReader().read(body)
     except MalformedLineError as error:
         raise UnreadableError(f"{source}: {error}") from None
 
 
-def _read_file(source: str) -> str:
+def _read_file(source: str) -> bytes:
     try:
-        raw = sys.stdin.buffer.read() if source == STDIN else Path(source).read_bytes()
+        return sys.stdin.buffer.read() if source == STDIN else Path(source).read_bytes()
     except OSError as error:
         raise UnreadableError(f"{source}: {error.strerror or error}") from None
-    return raw.decode("utf-8", errors="replace")
 
 
-async def _fetch(source: str, tls: ssl.SSLContext | None) -> str:
-    from scaler_controller.sampling.http import Limits, make_session, read_text  # the HTTP client takes its time
+async def _fetch(source: str, tls: ssl.SSLContext | None) -> bytes:
+    from scaler_controller.sampling.http import Limits, make_session, read_body  # the HTTP client takes its time
 
     url = source if urlsplit(source).path not in {"", "/"} else f"{source.rstrip('/')}/metrics"
     async with make_session(tls) as session:
-        text = await read_text(session, url, Limits())
-    if isinstance(text, ScrapeFailure):
-        raise UnreadableError(f"{url}: {text.why}")
-    return text
+        body = await read_body(session, url, Limits())
+    if isinstance(body, ScrapeFailure):
+        raise UnreadableError(f"{url}: {body.why}")
+    return body
 
 
 async def _wait(seconds: float) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import aiohttp
+from yarl import URL
 
 from scaler_core.model.scrape import ScrapeFailure
 
@@ -20,7 +21,6 @@ HEADERS: Final = {
 }
 OK: Final = 200
 REDIRECTS: Final = range(300, 400)
-_CHUNK: Final = 64 * 1024
 _MEBIBYTE: Final = 1024 * 1024
 
 
@@ -51,8 +51,8 @@ def make_session(tls: ssl.SSLContext | None = None) -> aiohttp.ClientSession:
     )
 
 
-async def read_text(session: aiohttp.ClientSession, url: str, limits: Limits) -> str | ScrapeFailure:
-    """The body of one answer with status 200, decoded; anything else is a failed read."""
+async def read_body(session: aiohttp.ClientSession, url: URL | str, limits: Limits) -> bytes | ScrapeFailure:
+    """The body of one answer with status 200, unpacked; anything else is a failed read."""
     timeout = aiohttp.ClientTimeout(total=limits.request_seconds)
     try:
         async with session.get(url, allow_redirects=False, timeout=timeout) as response:
@@ -69,14 +69,14 @@ def _status(status: int) -> str:
     return f"HTTP {status}, and redirects are not followed" if status in REDIRECTS else f"HTTP {status}"
 
 
-async def _body(response: aiohttp.ClientResponse, limit: int) -> str | ScrapeFailure:
-    body = bytearray()
-    async for chunk in response.content.iter_chunked(_CHUNK):
-        body += chunk
-        if len(body) > limit:
+async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes | ScrapeFailure:
+    chunks, size = [], 0
+    async for chunk in response.content.iter_any():
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > limit:
             return ScrapeFailure(why=f"its answer is larger than {limit / _MEBIBYTE:g} MiB")
-    # A label of a family that we do not need may hold any bytes; they must not cost us the ones that we do.
-    return body.decode("utf-8", errors="replace")
+    return b"".join(chunks)
 
 
 _WORDS: Final[tuple[tuple[type[Exception], Callable[[Exception], str]], ...]] = (

@@ -4,27 +4,20 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
 
 import aiohttp
 
+from scaler_controller.sampling.batch import INTERNAL_ERROR, Answer, Batch
 from scaler_controller.sampling.endpoints import metrics_url
-from scaler_controller.sampling.http import Limits, read_text
+from scaler_controller.sampling.http import Limits, read_body
 from scaler_core.api.deployment import ModelDeployment
 from scaler_core.api.pod import Pod
-from scaler_core.model.scrape import EngineCounters, PodScrape, ScrapeFailure, TargetScrape
-from scaler_core.signals.engines import read_engine
-from scaler_core.signals.exposition import MalformedLineError
+from scaler_core.model.scrape import PodScrape, ScrapeFailure, TargetScrape
+from scaler_core.signals.forms import FormReader
 from scaler_core.signals.replicas import MAX_PODS, answering_pods, replicas_of, target_pods
 from scaler_kube.clock import Clock
 
 logger = logging.getLogger(__name__)
-
-_LARGE_TEXT: Final = 256 * 1024
-"""Characters above which parsing leaves the event loop: a few milliseconds of it."""
-
-
-Outcome = EngineCounters | ScrapeFailure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,14 +26,6 @@ class _Question:
 
     role: str
     pod: Pod
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Answer:
-    """What came of it, and when."""
-
-    outcome: Outcome
-    at: float
 
 
 class Sampler:
@@ -52,6 +37,7 @@ class Sampler:
         self._session = session
         self._clock = clock
         self._limits = limits if limits is not None else Limits()
+        self._forms = FormReader()
         # Readers of all targets wait here for their turn.
         self._in_flight = asyncio.Semaphore(self._limits.per_process)
 
@@ -85,45 +71,37 @@ class Sampler:
             answering={role: len(found) for role, found in answering.items()},
         )
 
-    async def _read_all(self, questions: list[_Question], seconds: float) -> list[_Answer]:
-        answers: dict[int, _Answer] = {}
+    async def _read_all(self, questions: list[_Question], seconds: float) -> list[Answer]:
+        batch = Batch(self._forms)
         queue = enumerate(questions)
         try:
             async with asyncio.timeout(seconds), asyncio.TaskGroup() as readers:
                 for number in range(min(self._limits.per_target, len(questions))):
-                    readers.create_task(self._reader(queue, answers), name=f"engine-reader-{number}")
+                    readers.create_task(self._reader(queue, batch), name=f"engine-reader-{number}")
         except TimeoutError:
             pass  # what is unread by now is a failed read, and says so
-        late = _Answer(
-            outcome=ScrapeFailure(why=f"not read within the {seconds:g} s of a sample"), at=self._clock.now()
-        )
+        late = Answer(outcome=ScrapeFailure(why=f"not read within the {seconds:g} s of a sample"), at=self._clock.now())
+        answers = batch.answers()
         return [answers.get(index, late) for index in range(len(questions))]
 
-    async def _reader(self, queue: Iterator[tuple[int, _Question]], answers: dict[int, _Answer]) -> None:
+    async def _reader(self, queue: Iterator[tuple[int, _Question]], batch: Batch) -> None:
         for index, question in queue:
             async with self._in_flight:
-                outcome = await self._read(question)
-                answers[index] = _Answer(outcome=outcome, at=self._clock.now())
+                content = await self._read(question)
+                await batch.add(index, question.pod.metadata.name, content, self._clock.now())
 
-    async def _read(self, question: _Question) -> Outcome:
+    async def _read(self, question: _Question) -> bytes | ScrapeFailure:
         url = metrics_url(question.pod)
         if isinstance(url, ScrapeFailure):
             return url
         try:
-            text = await read_text(self._session(), url, self._limits)
-            return text if isinstance(text, ScrapeFailure) else await _parse(text)
-        except MalformedLineError as error:
-            return ScrapeFailure(why=f"its metrics are unreadable: {error}")
-        except Exception:  # one engine's answer must not end the reading of all others
+            return await read_body(self._session(), url, self._limits)
+        except Exception:  # one engine's connection must not end the reading of all others
             logger.exception("Reading an engine failed", extra={"pod": question.pod.metadata.name})
-            return ScrapeFailure(why="it could not be read because of an internal error; see the controller's log")
+            return ScrapeFailure(why=INTERNAL_ERROR)
 
 
-async def _parse(text: str) -> EngineCounters:
-    return read_engine(text) if len(text) <= _LARGE_TEXT else await asyncio.to_thread(read_engine, text)
-
-
-def _pod_scrape(question: _Question, answer: _Answer) -> PodScrape:
+def _pod_scrape(question: _Question, answer: Answer) -> PodScrape:
     pod = question.pod
     return PodScrape(
         pod_uid=pod.metadata.uid,

@@ -20,14 +20,22 @@ class Engine(StrEnum):
 class Histogram:
     """A cumulative histogram of one Pod, summed over the series that count.
 
-    `buckets` holds (upper bound in seconds, cumulative count) in rising order without the infinite one; it is empty
-    when the text has none or the series do not share their bounds.
+    Bounds and counts are as long as each other, and empty when the text has no buckets or the series do not share
+    their bounds. Engines of one kind share the tuple of their bounds: there are many histograms, and few such tuples.
     """
 
     count: float
     sum_seconds: Decimal | None
     """The exact sum of the decimals in the text; None where a series that counts has no sum."""
-    buckets: tuple[tuple[Decimal, float], ...] = ()
+    bounds: tuple[Decimal, ...] = ()
+    """Upper bounds in seconds, rising, without the infinite one."""
+    counts: tuple[float, ...] = ()
+    """How many observations did not exceed each bound."""
+
+    @property
+    def buckets(self) -> tuple[tuple[Decimal, float], ...]:
+        """Bounds with their counts."""
+        return tuple(zip(self.bounds, self.counts, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

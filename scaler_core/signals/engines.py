@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from scaler_core.model.scrape import EngineCounters, Histogram
 from scaler_core.signals.exposition import read_samples
-from scaler_core.signals.layout import HistogramLayout, Indexes, Layout, lay_out, shared_bounds
+from scaler_core.signals.layout import Bounds, HistogramLayout, Indexes, Layout, lay_out, shared_bounds
 from scaler_core.signals.names import WANTED
 
 Values = Sequence[float]
@@ -30,7 +30,14 @@ def read_engine(text: str) -> EngineCounters:
         MalformedLineError: a line that we need cannot be read.
     """
     series, values = read_samples(text, WANTED)
-    layout = lay_out(tuple(series))
+    return counters_of(values, lay_out(tuple(series)))
+
+
+def counters_of(samples: Values, layout: Layout) -> EngineCounters:
+    """The values of a text's samples, in their order, to what they say."""
+    values = samples
+    if not math.isfinite(sum(samples)) or min(samples, default=0.0) < 0:
+        values = [value if 0 <= value < math.inf else math.nan for value in samples]
     totals = {signal: _total(values, places) for signal, places in layout.totals.items()}
     modes = {mode: _total(values, places) for mode, places in layout.modes.items()}
     return EngineCounters(
@@ -51,17 +58,13 @@ def read_engine(text: str) -> EngineCounters:
 
 
 def _usable(values: Values, places: Indexes) -> list[float]:
-    return [values[place] for place in places if 0 <= values[place] < math.inf]
+    return [value for place in places if not math.isnan(value := values[place])]
 
 
 def _total(values: Values, places: Indexes) -> float | None:
     found = _usable(values, places)
     # An exact sum does not depend on the order of the series, so it cannot seem to decrease between two texts.
     return math.fsum(found) if found else None
-
-
-def _sum(values: Values, places: Indexes) -> float:
-    return values[places[0]] if len(places) == 1 else math.fsum([values[place] for place in places])
 
 
 def _usage(values: Values, layout: Layout) -> float | None:
@@ -76,15 +79,23 @@ def _histogram(values: Values, layout: HistogramLayout | None) -> Histogram | No
     counts, sums = _usable(values, layout.counts), _usable(values, layout.sums)
     if not counts:
         return None
-    usable = [member for member in layout.buckets if 0 <= values[member[0]] < math.inf]
-    is_whole = len(counts) == len(layout.counts) and len(usable) == len(layout.buckets)
-    bounds = layout.bounds if is_whole else shared_bounds(usable, len(counts))
+    bounds = layout.bounds
+    if len(counts) < len(layout.counts) or any(math.isnan(values[place]) for place, _ in layout.buckets):
+        usable = [member for member in layout.buckets if not math.isnan(values[member[0]])]
+        bounds = shared_bounds(usable, len(counts))
     return Histogram(
         count=math.fsum(counts),
         # The shortest text of a float is the decimal that it was read from, so the sum is that of the text.
         sum_seconds=sum([Decimal(repr(s)) for s in sums], Decimal()) if len(sums) == len(counts) else None,
-        buckets=tuple([(bound, _sum(values, places)) for bound, places in bounds]),
+        bounds=bounds.finite,
+        counts=_cumulative(values, bounds),
     )
+
+
+def _cumulative(values: Values, bounds: Bounds) -> tuple[float, ...]:
+    """How many observations of all series did not exceed each finite bound."""
+    series = [[values[place] for place in places[:-1]] for places in bounds.series]
+    return tuple(series[0]) if len(series) == 1 else tuple(map(math.fsum, zip(*series, strict=True)))
 
 
 def _process_start(values: Values, layout: Layout) -> float | None:

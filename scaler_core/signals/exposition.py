@@ -111,11 +111,22 @@ def _any_of(words: Sequence[str]) -> str:
     return f"{re.escape(prefix)}(?:{'|'.join(sorted(branches, key=bool, reverse=True))})"
 
 
+def name_of(line: str) -> str | None:
+    """The name that a line begins with; None where a name is not what comes first."""
+    found = _PLAIN.match(line)
+    return found[1] if found is not None else None
+
+
+def series_of(head: str) -> Series | None:
+    """The series of a sample's line up to the blank before its value; None where the line is not so plain."""
+    return _remembered(head) if len(head) <= _MAX_CACHED else None
+
+
 def _sample(line: str, name: str | None, wanted: Set[str]) -> Sample | None:
     """A line that begins with a wanted name, or with a brace; ValueError says what is wrong with it."""
     # Nearly every line is a series that we met before, one blank and a value.
     head, _, value = line.rpartition(" ")
-    series = _remembered(head) if len(head) <= _MAX_CACHED else None
+    series = series_of(head)
     if series is not None:
         return series, _number(value.rstrip("\r"))
     if name is not None and line.startswith("{", len(name)):

@@ -6,8 +6,10 @@ because "1.2 times the target" is decided by comparing exactly.
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from operator import sub
 from typing import Final
 
 from scaler_core.model.scrape import Histogram
@@ -18,12 +20,13 @@ MILLISECONDS: Final = 1000
 
 def difference(previous: Histogram, current: Histogram) -> Histogram:
     """What was observed between two texts of one process, over the bounds that both have; may be negative."""
-    before = dict(previous.buckets)
     sums = (previous.sum_seconds, current.sum_seconds)
+    before, after = _at_shared_bounds([previous, current])
     return Histogram(
         count=current.count - previous.count,
         sum_seconds=None if sums[0] is None or sums[1] is None else sums[1] - sums[0],
-        buckets=tuple((bound, count - before[bound]) for bound, count in current.buckets if bound in before),
+        bounds=after.bounds,
+        counts=tuple(map(sub, after.counts, before.counts)),
     )
 
 
@@ -31,9 +34,7 @@ def has_decreased(change: Histogram) -> bool:
     """Whether a difference says that the process began anew."""
     sum_seconds = change.sum_seconds
     return (
-        change.count < 0
-        or (sum_seconds is not None and sum_seconds < 0)
-        or any(count < 0 for _, count in change.buckets)
+        change.count < 0 or (sum_seconds is not None and sum_seconds < 0) or any(count < 0 for count in change.counts)
     )
 
 
@@ -42,14 +43,25 @@ def total(histograms: Iterable[Histogram]) -> Histogram | None:
     parts: Sequence[Histogram] = [histogram for histogram in histograms if histogram.count > 0]
     if not parts:
         return None
-    counts = [dict(part.buckets) for part in parts]
-    shared = set(counts[0]).intersection(*counts[1:])
+    shared = _at_shared_bounds(parts)
     sums = [part.sum_seconds for part in parts if part.sum_seconds is not None]
     return Histogram(
         count=math.fsum(part.count for part in parts),
         sum_seconds=sum(sums, Decimal()) if len(sums) == len(parts) else None,
-        buckets=tuple((bound, math.fsum(count[bound] for count in counts)) for bound in sorted(shared)),
+        bounds=shared[0].bounds,
+        counts=tuple(map(math.fsum, zip(*(part.counts for part in shared), strict=True))),
     )
+
+
+def _at_shared_bounds(parts: Sequence[Histogram]) -> Sequence[Histogram]:
+    """The same histograms with buckets only at the bounds that all of them have."""
+    bounds = parts[0].bounds
+    if all(part.bounds == bounds for part in parts):
+        return parts
+    shared = tuple(sorted(set(bounds).intersection(*(part.bounds for part in parts))))
+    places = [dict(part.buckets) for part in parts]
+    counts = [tuple(at[bound] for bound in shared) for at in places]
+    return [replace(part, bounds=shared, counts=count) for part, count in zip(parts, counts, strict=True)]
 
 
 def p95_milliseconds(histogram: Histogram | None) -> Fraction | None:
@@ -62,7 +74,7 @@ def p95_milliseconds(histogram: Histogram | None) -> Fraction | None:
     if histogram is None or histogram.count <= 0:
         return None
     needed = PERCENTILE * Fraction(histogram.count)
-    for bound, count in histogram.buckets:
+    for bound, count in zip(histogram.bounds, histogram.counts, strict=True):
         if Fraction(count) >= needed:
             return Fraction(bound) * MILLISECONDS
     if histogram.sum_seconds is None:

@@ -20,12 +20,20 @@ Indexes = tuple[int, ...]
 """Places in the text's list of samples."""
 Member = tuple[int, Series]
 """A series with its place."""
-Bounds = tuple[tuple[Decimal, Indexes], ...]
-"""Finite upper bounds in rising order, each with the places of its buckets."""
 ByName = Mapping[str, Sequence[Member]]
 
 _REMEMBERED: Final = 512  # engines of one kind and model share a layout
 _INFINITE: Final = Decimal("Infinity")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """The bounds that all series of a histogram have, and where their buckets are."""
+
+    finite: tuple[Decimal, ...] = ()
+    """Upper bounds in rising order, without the infinite one."""
+    series: tuple[Indexes, ...] = ()
+    """The buckets of each series, in the order of its bounds, the infinite one last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,12 +88,12 @@ def lay_out(series: tuple[Series, ...]) -> Layout:
         for by_signal in (names.GAUGE_NAMES[engine], names.COUNTER_NAMES[engine])
         for signal, candidates in by_signal.items()
     }
-    effective, sources = scalars.pop("effective", ()), scalars.pop("by_source", ())
+    effective, sources, usage = (scalars.pop(signal, ()) for signal in ("effective", "by_source", "kv"))
     return Layout(
         engine=engine,
-        totals={signal: _places(found) for signal, found in scalars.items()},
-        usage=tuple(_places(found) for found in _grouped(scalars["kv"], "pid").values()),
-        modes={mode: _with(effective, "mode", mode) for mode in names.EFFECTIVE_MODES},
+        totals={signal: _places(found) for signal, found in scalars.items() if found},
+        usage=tuple(_places(found) for found in _grouped(usage, "pid").values()),
+        modes={mode: found for mode in names.EFFECTIVE_MODES if (found := _with(effective, "mode", mode))},
         computed=_with(sources, "source", names.LOCAL_COMPUTE),
         histograms={signal: _histogram(members, bases) for signal, bases in names.HISTOGRAM_BASES[engine].items()},
         process_starts=starts,
@@ -98,12 +106,12 @@ def shared_bounds(buckets: Iterable[Member], series_count: int) -> Bounds:
     series = [{member[1].bound: member[0] for member in found} for found in _grouped(buckets, BOUND).values()]
     bounds = {frozenset(places) for places in series}
     if len(series) != series_count or len(bounds) != 1:
-        return ()
+        return Bounds()
     (shared,) = bounds
     if _INFINITE not in shared:
-        return ()
-    finite = sorted(bound for bound in shared if bound is not None and bound != _INFINITE)
-    return tuple((bound, tuple(places[bound] for places in series)) for bound in finite)
+        return Bounds()
+    rising = sorted(bound for bound in shared if bound is not None)
+    return Bounds(finite=tuple(rising[:-1]), series=tuple(tuple(map(places.__getitem__, rising)) for places in series))
 
 
 def _by_name(series: Iterable[Series]) -> ByName:

@@ -124,6 +124,8 @@ def _replica(ordinal: int, pods: list[Pod], role_size: int, layout: Layout) -> R
 
 def _problem(pods: Sequence[Pod], role_size: int) -> str | None:
     """Why no Pod can speak for this replica; a size in the Pods' own template wins over an edited role."""
+    if len(pods) == 1 and pods[0].member == 0 and (pods[0].group_size or role_size) == 1:
+        return None  # nearly all replicas; the rest of this is the bulk of a pass otherwise
     sizes = {pod.group_size for pod in pods} - {None}
     if len(sizes) > 1:
         return f"its members disagree on their number ({', '.join(str(size) for size in sorted(sizes, key=str))})"

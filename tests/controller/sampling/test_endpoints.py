@@ -22,12 +22,12 @@ def pod(ip: str = "10.0.0.1", **annotations: str) -> Pod:
             pod(port="8200", scheme="https", path="/v1/metrics"), "https://10.0.0.1:8200/v1/metrics", id="all given"
         ),
         pytest.param(
-            pod(ip="fd00::1", port="80"), "http://[fd00::1]:80/metrics", id="an IPv6 address stands in brackets"
+            pod(ip="fd00::1", port="8000"), "http://[fd00::1]:8000/metrics", id="an IPv6 address stands in brackets"
         ),
     ],
 )
 def test_urls(pod: Pod, url: str) -> None:
-    assert metrics_url(pod) == url
+    assert str(metrics_url(pod)) == url
 
 
 @pytest.mark.parametrize(

@@ -300,11 +300,18 @@ async def test_a_certificate_for_another_address_is_not_trusted(authority: trust
         assert why((await sample(pods(1, port, "https"), tls=client)).pods[0]) == "its TLS certificate is not trusted"
 
 
-async def test_an_internal_error_spares_the_other_engines(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(text: str) -> EngineCounters:
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param("scaler_core.signals.forms.read_engine", id="while its answer is read"),
+        pytest.param("scaler_controller.sampling.sampler.read_body", id="while it is asked"),
+    ],
+)
+async def test_an_internal_error_spares_the_other_engines(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    def fail(*anything: object) -> EngineCounters:
         raise RuntimeError("bug")
 
-    monkeypatch.setattr("scaler_controller.sampling.sampler.read_engine", fail)
+    monkeypatch.setattr(place, fail)
     async with engine(answer()) as port:
         assert "internal error" in why((await sample(pods(1, port))).pods[0])
 

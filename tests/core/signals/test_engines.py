@@ -141,12 +141,12 @@ HALF, ONE = Decimal("0.5"), Decimal(1)
     [
         pytest.param(
             ttft(("", {"0.5": 1, "1.0": 2, "+Inf": 3}, 3, 1.5)),
-            Histogram(count=3, sum_seconds=Decimal("1.5"), buckets=((HALF, 1), (ONE, 2))),
+            Histogram(count=3, sum_seconds=Decimal("1.5"), bounds=(HALF, ONE), counts=(1, 2)),
             id="one series",
         ),
         pytest.param(
             ttft((A, {"0.5": 1, "1": 2, "+Inf": 3}, 3, 1.5), (B, {"1.0": 4, "0.5": 2, "+Inf": 5}, 5, 0.1)),
-            Histogram(count=8, sum_seconds=Decimal("1.6"), buckets=((HALF, 3), (ONE, 6))),
+            Histogram(count=8, sum_seconds=Decimal("1.6"), bounds=(HALF, ONE), counts=(3, 6)),
             id="two series of the same bounds",
         ),
         pytest.param(
@@ -165,7 +165,7 @@ HALF, ONE = Decimal("0.5"), Decimal(1)
         pytest.param(ttft(("", {"0.5": 1, "+Inf": 3}, None, 1.5)), None, id="no count"),
         pytest.param(
             ttft(("", {"0.5": 1, "1": float("nan"), "+Inf": 3}, 3, 1.5)),
-            Histogram(count=3, sum_seconds=Decimal("1.5"), buckets=((HALF, 1),)),
+            Histogram(count=3, sum_seconds=Decimal("1.5"), bounds=(HALF,), counts=(1,)),
             id="a bucket that is no number",
         ),
         pytest.param(

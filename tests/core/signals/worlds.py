@@ -103,7 +103,8 @@ def histogram(count: float, seconds: float | None = None, **buckets: float) -> H
     return Histogram(
         count=count,
         sum_seconds=None if seconds is None else Decimal(repr(seconds)),
-        buckets=tuple((Decimal(bound[2:].replace("_", ".")), value) for bound, value in buckets.items()),
+        bounds=tuple(Decimal(bound[2:].replace("_", ".")) for bound in buckets),
+        counts=tuple(buckets.values()),
     )
 
 

@@ -1,0 +1,160 @@
+"""Reads texts of a form that was met before, without a look at the lines that are not wanted.
+
+Between two samples of an engine its values change and its series hardly ever do. So the form of a text is remembered:
+the first bytes of every line, and name, labels and place of those that may be wanted. A text with the same beginnings
+of lines can only have wanted samples in the same places; where the names and labels in these places are the same too,
+nothing is left to read but the values. Any other text, and any value that is not a plain number, goes to `read_engine`,
+so a form saves time and never changes what is read (property test).
+"""
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scaler_core.model.scrape import EngineCounters
+from scaler_core.signals.engines import counters_of, read_engine
+from scaler_core.signals.exposition import Series, name_of, series_of
+from scaler_core.signals.layout import Layout, lay_out
+from scaler_core.signals.names import WANTED
+
+Feeds = NDArray[np.intp]
+"""Places of line feeds, the end of the last line included. One stands in front of the text, so the place of the feed
+before a line is that of the line's first byte in the body."""
+
+_SEEN: Final = 12
+"""First bytes of a line that are compared; shorter than a wanted name, and few names with a value behind are."""
+_ROW: Final = np.dtype(f"V{_SEEN}")
+_PADDING: Final = b"\n" * _SEEN
+_LINE_FEED: Final = 10
+_UNUSUAL: Final = frozenset({b" ", b"\t", b"{"})
+"""First bytes of lines whose name stands further to the right."""
+_NUMERIC: Final = b"0123456789.eE+-NaInf\r"
+_BEGINNINGS: Final = frozenset(name.encode()[:_SEEN] for name in WANTED)
+_KEY_STEP: Final = 61  # a part of the beginnings is enough to find a form; then all of them are compared
+_REMEMBERED: Final = 512  # a form is some 20 KiB, and the engines of one version and model share it
+_Key = tuple[bytes, bytes]
+
+
+class FormReader:
+    """Reads the answers of engines, and remembers their forms."""
+
+    def __init__(self) -> None:
+        self._forms: dict[_Key, _Form] = {}
+
+    def read(self, body: bytes) -> EngineCounters:
+        """What `read_engine` reads of the same text.
+
+        Args:
+            body: an exposition in UTF-8; what is not becomes a replacement character, as a label of a family that we
+                do not need may hold any bytes.
+
+        Raises:
+            MalformedLineError: a line that we need cannot be read.
+        """
+        feeds, beginnings = _survey(body)
+        # The last line's labels tell apart the models of one engine's version, whose lines begin alike.
+        key = (beginnings[::_KEY_STEP], _last_head(body))
+        form = self._forms.get(key)
+        counters = form.read(body, feeds) if form is not None and form.beginnings == beginnings else None
+        if counters is not None:
+            return counters
+        counters = read_engine(body.decode("utf-8", errors="replace"))
+        self._remember(key, _Form.of(body, feeds, beginnings))
+        return counters
+
+    def _remember(self, key: _Key, form: "_Form | None") -> None:
+        self._forms.pop(key, None)
+        if form is not None:
+            self._forms[key] = form
+        if len(self._forms) > _REMEMBERED:
+            del self._forms[next(iter(self._forms))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Form:
+    """Where a text of this form has its wanted samples."""
+
+    beginnings: bytes
+    heads: tuple[bytes, ...]
+    """What the lines that may be wanted begin with: name and labels, or as much as tells that one is not wanted."""
+    places: Feeds
+    """The feeds before these lines, then those before the wanted ones, then those behind the wanted ones."""
+    offsets: Feeds
+    """What lies how far behind these feeds: the line, its value, the value's end."""
+    layout: Layout
+
+    @classmethod
+    def of(cls, body: bytes, feeds: Feeds, beginnings: bytes) -> Self | None:
+        """The form of a readable text; None where a wanted line is not `name{labels} value`."""
+        candidates = list(_candidates(body, feeds))
+        lines = [_line(text) for _, text in candidates]
+        known = [line for line in lines if line is not None]
+        if len(known) < len(lines):
+            return None
+        found = [(place, len(head), series) for (place, _), (head, series) in zip(candidates, known, strict=True)]
+        wanted = [(place, length, series) for place, length, series in found if series is not None]
+        starts = [(place, 0) for place, _, _ in found]
+        values = [(place, length) for place, length, _ in wanted]
+        ends = [(place + 1, -1) for place, _, _ in wanted]
+        spots = np.array([*starts, *values, *ends], dtype=np.intp).reshape(-1, 2)
+        return cls(
+            beginnings=beginnings,
+            heads=tuple(head for head, _ in known),
+            places=np.ascontiguousarray(spots[:, 0]),
+            offsets=np.ascontiguousarray(spots[:, 1]),
+            layout=lay_out(tuple(series for _, _, series in wanted)),
+        )
+
+    def read(self, body: bytes, feeds: Feeds) -> EngineCounters | None:
+        """The counters of a text whose lines begin alike; None where it takes more than its values to read it."""
+        spots = (feeds.take(self.places) + self.offsets).tolist()
+        if not all(map(body.startswith, self.heads, spots)):
+            return None
+        lines, values = len(self.heads), (len(spots) - len(self.heads)) // 2
+        spans = zip(spots[lines : lines + values], spots[lines + values :], strict=True)
+        texts = [body[start:end] for start, end in spans]
+        if b"".join(texts).translate(None, _NUMERIC):  # Python's own number syntax allows more than the format does
+            return None
+        try:
+            return counters_of(list(map(float, texts)), self.layout)
+        except ValueError:
+            return None
+
+
+def _survey(body: bytes) -> tuple[Feeds, bytes]:
+    """Where the line feeds are, and the first bytes of every line, padded behind the last one."""
+    text = b"\n%b%b" % (body, _PADDING)
+    feeds = (np.frombuffer(text, dtype=np.uint8) == _LINE_FEED).nonzero()[0][: 1 - _SEEN]
+    rows = np.ndarray(len(text) - _SEEN, dtype=_ROW, buffer=text, offset=1, strides=(1,))
+    return feeds, rows[feeds[:-1]].tobytes()
+
+
+def _last_head(body: bytes) -> bytes:
+    """Name and labels of the last line."""
+    end = len(body) - body.endswith(b"\n")
+    return body[body.rfind(b"\n", 0, end) + 1 : end].rpartition(b" ")[0]
+
+
+def _candidates(body: bytes, feeds: Feeds) -> list[tuple[int, bytes]]:
+    """The lines that may be wanted, with their places."""
+    begins = feeds.tolist()
+    return [
+        (place, body[begin : begins[place + 1] - 1])
+        for place, begin in enumerate(begins[:-1])
+        if body[begin : begin + _SEEN] in _BEGINNINGS or body[begin : begin + 1] in _UNUSUAL
+    ]
+
+
+def _line(text: bytes) -> tuple[bytes, Series | None] | None:
+    """How a line begins, up to the value of a wanted sample; None where that is not all of the line."""
+    line = text.decode("utf-8", errors="replace")
+    name = name_of(line)
+    if name is None or len(name) == len(text):
+        return None
+    if name not in WANTED:
+        return text[: len(name) + 1], None
+    head, _, _ = text.rpartition(b" ")
+    series = series_of(line.rpartition(" ")[0])
+    return (head + b" ", series) if series is not None else None
