@@ -34,6 +34,8 @@ async def set_up(stage: Stage) -> None:
     )
     await scenario.start_processes()
     stage.screen.say("Webhook and controller run as processes of their own.")
+    url = f"http://127.0.0.1:{stage.scenario.controller_health_port}"
+    stage.screen.say(f"Ask why at any time: mds explain {SCALER.name} -n {SCALER.namespace} --controller {url}")
     await _refused_scaler(stage)
     await scenario.create(resources.scalers(), manifests.scaler(stage.settings.algorithm))
     stage.screen.say(

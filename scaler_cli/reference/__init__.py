@@ -1,0 +1,1 @@
+"""Reference pages of the documentation, rendered from the code that they describe; `generate` writes them."""
