@@ -19,7 +19,7 @@ from scaler_kube.client import KubeClient, connect
 from scaler_kube.errors import AccessError, KubeError
 from scaler_kube.logs import configure_logs
 from scaler_kube.resources import Resource
-from scaler_kube.settings import read_settings
+from scaler_kube.settings import SettingError, read_settings
 
 _log = logging.getLogger(__name__)
 FIELD_MANAGER: Final = "model-deployment-scaler"
@@ -41,6 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         asyncio.run(_run(settings))
     except AccessError as error:
         _log.error("No way to the cluster", extra={"error": str(error)})
+        return EXIT_USAGE
+    except SettingError as error:
+        _log.error("A setting cannot be used", extra={"error": str(error)})
         return EXIT_USAGE
     except LeadershipLostError as error:
         _log.error("Leadership was lost; a fresh process may begin", extra={"error": str(error)})
@@ -85,4 +88,10 @@ async def _served(client: KubeClient, candidates: Sequence[Resource]) -> Resourc
 
 
 def _engine_tls(settings: Settings) -> ssl.SSLContext | None:
-    return ssl.create_default_context(cafile=str(settings.engine_ca)) if settings.engine_ca else None
+    if settings.engine_ca is None:
+        return None
+    try:
+        return ssl.create_default_context(cafile=str(settings.engine_ca))
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise SettingError(f"--engine-ca {settings.engine_ca}: {why}; give a readable PEM file") from error

@@ -2,7 +2,7 @@
 
 from inspect import cleandoc
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_settings import SettingsConfigDict
@@ -53,7 +53,7 @@ class Settings(ProcessSettings):
     """Clock seconds in one real second; for demonstrations."""
     clock_epoch: float | None = None
     """Unix time at which an accelerated clock and the real one agree."""
-    pause_at: str = ""
+    pause_at: Literal["", "before-intent", "before-commit", "before-outcome"] = ""
     """For crash tests: stop this process with SIGSTOP at before-intent, before-commit or before-outcome of a commit."""
 
     @model_validator(mode="after")

@@ -68,7 +68,7 @@ async def open_transport(access: Access, user_agent: str) -> "ApiClient":
     try:
         api = ApiClient(await _configuration(access))
     except (ConfigException, *_UNREADABLE) as error:
-        raise AccessError(f"{access!r} cannot be used: {' '.join(str(error).split())}") from error
+        raise _unusable(access, error) from error
     api.user_agent = user_agent
     if _is_loopback(api.configuration.host or ""):
         await _ignore_proxies(api)
@@ -90,9 +90,20 @@ async def default_namespace(access: Access) -> str:
     try:
         contexts, current = list_kube_config_contexts(config_file=access.path)
     except (ConfigException, *_UNREADABLE) as error:
-        raise AccessError(f"{access!r} cannot be used: {' '.join(str(error).split())}") from error
+        raise _unusable(access, error) from error
     chosen = next((context for context in contexts or () if context["name"] == access.context), current)
     return str((chosen or {}).get("context", {}).get("namespace") or "default")
+
+
+def _unusable(access: Access, error: Exception) -> AccessError:
+    why = " ".join(str(error).split())
+    match access:
+        case InCluster():
+            return AccessError(f"no kubeconfig and no Pod's service account ({why}); give a kubeconfig or run in a Pod")
+        case KubeConfig(path=path):
+            return AccessError(f"kubeconfig {path!r} cannot be used: {why}; correct it or give another")
+        case Endpoint(url=url, ca_file=ca_file):
+            return AccessError(f"API server {url!r} with CA {ca_file!r} cannot be used: {why}; correct URL and CA")
 
 
 def _import_library() -> None:
@@ -113,6 +124,8 @@ async def _configuration(access: Access) -> "Configuration":
             await _load(path, context, configuration)
             configuration.refresh_api_key_hook = TokenReload(path=path, context=context)
         case Endpoint(url=url, token=token, ca_file=ca_file):
+            if urlsplit(url).scheme not in {"http", "https"}:
+                raise ValueError("a URL begins with http:// or https://")
             configuration.host = url.rstrip("/")
             configuration.ssl_ca_cert = ca_file
             configuration.api_key["BearerToken"] = f"Bearer {token}"

@@ -3,15 +3,39 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import SecretStr, ValidationError
+from pydantic import BeforeValidator, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from scaler_core.api import scaler
 from scaler_kube.access import Access, Endpoint, InCluster, KubeConfig
 
 SettingsT = TypeVar("SettingsT", bound="ProcessSettings")
+
+
+class SettingError(Exception):
+    """A setting that proved wrong when it was used; the message names the flag, its value and what to do."""
+
+
+def cannot_listen(flag: str, host: str, port: int, error: OSError) -> SettingError:
+    """An address that cannot be listened at.
+
+    Args:
+        flag: start of the flags of host and port, such as `health-`.
+        host: the address.
+        port: the port.
+        error: what the system said.
+    """
+    why = error.strerror or str(error)
+    found = why.rpartition(": ")[2] if error.errno is not None else why
+    return SettingError(
+        f"--{flag}host {host}, --{flag}port {port}: {found}; give a free port and an address of this host"
+    )
+
+
+def _upper(value: object) -> object:
+    return value.upper() if isinstance(value, str) else value
 
 
 class ProcessSettings(BaseSettings):
@@ -41,8 +65,8 @@ class ProcessSettings(BaseSettings):
     """Version in which ModelDeploymentScalers are read and written."""
     target_version: str = scaler.VERSION
     """Version in which ModelDeployments are read and written; v1alpha1 where v1 is an aggregated API."""
-    log_level: str = "INFO"
-    """DEBUG, INFO, WARNING or ERROR."""
+    log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_upper)] = "INFO"
+    """The least that is logged."""
 
     @property
     def access(self) -> Access:

@@ -7,7 +7,7 @@ from typing import Final
 
 from scaler_kube.errors import AccessError
 from scaler_kube.logs import configure_logs
-from scaler_kube.settings import read_settings
+from scaler_kube.settings import SettingError, read_settings
 from scaler_webhook.main import until_signalled
 from scaler_webhook.settings import Settings
 
@@ -25,7 +25,7 @@ def main() -> None:
     spare_the_collector()
     try:
         asyncio.run(until_signalled(settings))
-    except AccessError as error:
+    except (AccessError, SettingError) as error:
         sys.stderr.write(f"scaler-webhook: {error}\n")
         sys.exit(EXIT_USAGE)
 

@@ -13,6 +13,7 @@ from scaler_core.api.meta import ObjectKey
 from scaler_kube.client import KubeClient, connect
 from scaler_kube.clock import SteadyClock
 from scaler_kube.resources import Resource
+from scaler_kube.settings import cannot_listen
 from scaler_webhook import certificates, handlers, server
 from scaler_webhook.bundles import Bundles
 from scaler_webhook.lookups import Lookups
@@ -48,27 +49,47 @@ async def serving(settings: Settings, stop: asyncio.Event) -> AsyncIterator[Port
         metrics, readiness = WebhookMetrics(), server.Readiness()
         upkeep = _upkeep(settings, client, metrics, readiness)
         readiness.set("certificate", "none yet")
-        health = await server.listen(server.health(readiness, metrics), settings.health_host, settings.health_port)
-        await _first_certificate(upkeep, stop)
-        looking = asyncio.create_task(upkeep.forever(), name="upkeep")
-        endpoints = server.Endpoints(
-            judges=handlers.judges(frozenset(settings.operator_user)),
-            reads=upkeep.reads,
-            limits=server.Limits(timeout_seconds=settings.timeout_seconds, margin_seconds=settings.margin_seconds),
-            metrics=metrics,
-            is_stopping=stop.is_set,
-        )
-        admission = await server.listen(
-            endpoints.application(), settings.host, settings.port, tls=upkeep.source.context
-        )
-        try:
-            yield Ports(admission=admission.port, health=health.port)
-        finally:
-            readiness.set("process", "stopping")
-            await asyncio.sleep(settings.lame_duck_seconds)
-            await admission.stop(endpoints.traffic, settings.drain_seconds)
-            await stop_quietly(looking)
-            await health.stop()
+        async with _health(settings, readiness, metrics) as health:
+            await _first_certificate(upkeep, stop)
+            endpoints = server.Endpoints(
+                judges=handlers.judges(frozenset(settings.operator_user)),
+                reads=upkeep.reads,
+                limits=server.Limits(timeout_seconds=settings.timeout_seconds, margin_seconds=settings.margin_seconds),
+                metrics=metrics,
+                is_stopping=stop.is_set,
+            )
+            admission = await _admission(settings, endpoints, upkeep)
+            looking = asyncio.create_task(upkeep.forever(), name="upkeep")
+            try:
+                yield Ports(admission=admission.port, health=health.port)
+            finally:
+                readiness.set("process", "stopping")
+                await asyncio.sleep(settings.lame_duck_seconds)
+                await admission.stop(endpoints.traffic, settings.drain_seconds)
+                await stop_quietly(looking)
+
+
+@asynccontextmanager
+async def _health(
+    settings: Settings, readiness: server.Readiness, metrics: WebhookMetrics
+) -> AsyncIterator[server.Listener]:
+    host, port = settings.health_host, settings.health_port
+    try:
+        listener = await server.listen(server.health(readiness, metrics), host, port)
+    except OSError as error:
+        raise cannot_listen("health-", host, port, error) from error
+    try:
+        yield listener
+    finally:
+        await listener.stop()
+
+
+async def _admission(settings: Settings, endpoints: server.Endpoints, upkeep: Upkeep) -> server.Listener:
+    host, port = settings.host, settings.port
+    try:
+        return await server.listen(endpoints.application(), host, port, tls=upkeep.source.context)
+    except OSError as error:
+        raise cannot_listen("", host, port, error) from error
 
 
 async def _first_certificate(upkeep: Upkeep, stop: asyncio.Event) -> None:

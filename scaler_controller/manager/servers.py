@@ -14,6 +14,7 @@ from prometheus_client.exposition import choose_encoder
 
 from scaler_core.api.meta import ObjectKey
 from scaler_core.recording import Recording
+from scaler_kube.settings import cannot_listen
 
 LastPass = Callable[[ObjectKey], Recording | None]
 """The last pass over a scaler in this process; None when there is none."""
@@ -45,17 +46,23 @@ class Servers:
         """Serve while the context is open; gives the port.
 
         Raises:
-            OSError: the address is taken.
+            SettingError: the address cannot be listened at.
         """
         runner = web.AppRunner(self.application(health), access_log=None, shutdown_timeout=1.0)
         await runner.setup()
         try:
-            await web.TCPSite(runner, self.host, self.port).start()
+            await self._listen(runner)
             port = int(runner.addresses[0][1])
             _log.info("Serving health and metrics", extra={"host": self.host, "port": port})
             yield port
         finally:
             await runner.cleanup()
+
+    async def _listen(self, runner: web.AppRunner) -> None:
+        try:
+            await web.TCPSite(runner, self.host, self.port).start()
+        except OSError as error:
+            raise cannot_listen("health-", self.host, self.port, error) from error
 
     def application(self, health: Health) -> web.Application:
         """The routes alone."""

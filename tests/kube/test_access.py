@@ -7,7 +7,7 @@ from aiohttp import web
 
 from scaler_core.api.meta import ObjectKey
 from scaler_kube import errors
-from scaler_kube.access import Endpoint, InCluster, KubeConfig, TokenReload, default_namespace
+from scaler_kube.access import Endpoint, InCluster, KubeConfig, TokenReload, default_namespace, open_transport
 from scaler_kube.client import connect
 from scaler_kube.resources import PODS
 
@@ -59,7 +59,9 @@ async def test_a_token_that_changed_in_the_kubeconfig_is_used_within_a_minute(tm
 
 async def test_outside_a_cluster_the_service_account_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    with pytest.raises(errors.AccessError, match=r"InCluster\(\) cannot be used: Service host/port is not set"):
+    with pytest.raises(
+        errors.AccessError, match=r"service account \(Service host/port is not set\.\); give a kubeconfig"
+    ):
         await connect(InCluster(), field_manager="m", user_agent="u")
 
 
@@ -80,7 +82,7 @@ async def test_a_kubeconfig_that_cannot_be_read_is_one_line(tmp_path: Path, text
 
 
 async def test_a_missing_ca_file_is_one_line() -> None:
-    with pytest.raises(errors.AccessError, match=r"ca_file='/nowhere'.* cannot be used: .*No such file"):
+    with pytest.raises(errors.AccessError, match=r"CA '/nowhere' cannot be used: .*No such file"):
         await connect(Endpoint(url="https://x", token="t", ca_file="/nowhere"), field_manager="m", user_agent="u")
 
 
@@ -108,3 +110,8 @@ async def test_without_a_kubeconfig_there_is_no_namespace(tmp_path: Path) -> Non
     assert await default_namespace(InCluster()) == "default"
     with pytest.raises(errors.AccessError, match="set KUBECONFIG"):
         await default_namespace(KubeConfig(path=str(tmp_path / "absent")))
+
+
+async def test_an_address_without_a_scheme_is_refused() -> None:
+    with pytest.raises(errors.AccessError, match=r"API server 'a\.b:6443' .* begins with http:// or https://"):
+        await open_transport(Endpoint(url="a.b:6443", token=""), "agent")

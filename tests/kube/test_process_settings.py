@@ -55,6 +55,11 @@ def test_ways_to_the_api_server(flags: list[str], expected: Access) -> None:
             "a-process: low 3 is above high 2; give them in order\n",
             id="a rule over several flags speaks for itself",
         ),
+        pytest.param(
+            ["--log-level", "loud"],
+            "a-process: --log-level: 'LOUD': Input should be 'DEBUG', 'INFO', 'WARNING' or 'ERROR'\n",
+            id="a log level that does not exist",
+        ),
     ],
 )
 def test_wrong_settings_are_told_in_a_line(flags: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,3 +80,9 @@ def test_a_token_is_not_shown() -> None:
     assert "secret" not in repr(settings)
     assert settings is not None
     assert "secret" not in repr(settings.access)
+
+
+def test_the_log_level_may_be_in_small_letters() -> None:
+    settings = read_settings(Settings, ["--log-level", "debug"])
+    assert settings is not None
+    assert settings.log_level == "DEBUG"

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,7 +16,9 @@ import trustme
 from scaler_core.admission import registration
 from scaler_core.api import crd
 from scaler_core.api.defaulting import apply_defaults
+from scaler_kube.settings import SettingError
 from scaler_sim.apiserver.cluster import ClusterSettings, EmbeddedCluster, neighbour_definitions
+from scaler_webhook import main as process
 from scaler_webhook.server import MAX_BODY_BYTES
 from tests.core.admission import fence_world, scaler_world
 from tests.webhook import webhook_world
@@ -216,3 +219,15 @@ async def test_stopping_finishes_what_is_in_flight(cluster: EmbeddedCluster, tmp
         await asyncio.sleep(0.1)  # until the server has the head of the request
         webhook.stop.set()
     assert await in_flight == 200
+
+
+@pytest.mark.parametrize("flag", ["health-", ""])
+async def test_a_port_that_is_taken_is_named(flag: str, cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    certificate, key = webhook_world.certificate_files(tmp_path, trustme.CA())
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        taken = {"health_port" if flag else "port": port}
+        settings = webhook_world.settings(cluster, tls_cert=certificate, tls_key=key, **taken)
+        with pytest.raises(SettingError, match=f"--{flag}port {port}: address already in use; give a free port"):
+            async with process.serving(settings, asyncio.Event()):
+                pass
