@@ -12,6 +12,10 @@ import yaml
 
 STDIN: Final = Path("-")
 SUFFIXES: Final = (".yaml", ".yml", ".json")
+MOST_VALUES: Final = 100_000
+"""So many values may one document hold, aliases written out: a few lines of aliases of aliases make billions."""
+_MERGE: Final = "tag:yaml.org,2002:merge"
+_LONGEST_KEY: Final = 63
 _STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[([^\]]*)\]")
 
 
@@ -68,14 +72,58 @@ def read(path: Path) -> Iterator[Manifest]:
         while loader.check_node():
             node = loader.get_node()
             for one in _objects(node):
+                _check(one)
                 yield Manifest(path=path, document=_plain(loader.construct_document(one)), node=one)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise ManifestError(f"no YAML: {error.problem or error.context}", mark.line + 1 if mark else 1) from error
     except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
-        raise ManifestError(f"no manifest: {' '.join(str(error).split())[:200]}") from error
+        raise ManifestError(f"no manifest: {_why(error)}") from error
     finally:
         loader.dispose()
+
+
+def why_unreadable(error: OSError | UnicodeDecodeError) -> str:
+    """A few words on a file that gives no text."""
+    if isinstance(error, OSError):
+        return f"cannot be read: {error.strerror or error}"
+    return f"cannot be read: byte {error.start} is no UTF-8"
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return " ".join(str(error).split())[:200]
+
+
+def _check(node: yaml.Node) -> None:
+    """Refuse what an API server refuses too: a key twice in one object, and aliases that outgrow all reason."""
+    pending, seen = [node], 0
+    while pending:
+        seen += 1
+        if seen > MOST_VALUES:
+            raise ManifestError(
+                f"no manifest: over {MOST_VALUES} values, aliases written out", node.start_mark.line + 1
+            )
+        one = pending.pop()
+        if isinstance(one, yaml.MappingNode):
+            _check_keys(one)
+            pending += (value for _, value in one.value)
+        elif isinstance(one, yaml.SequenceNode):
+            pending += one.value
+
+
+def _check_keys(node: yaml.MappingNode) -> None:
+    first: dict[str, int] = {}
+    for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
+            continue
+        line = key.start_mark.line + 1
+        if key.value in first:
+            raise ManifestError(
+                f"key {key.value[:_LONGEST_KEY]!r} is given twice, first in line {first[key.value]}", line
+            )
+        first[key.value] = line
 
 
 def _objects(node: yaml.Node | None) -> Iterator[yaml.MappingNode]:

@@ -27,7 +27,7 @@ from scaler_core.signals.requirements import WORDS, Signal, missing_signals
 
 FINE: Final = 0
 FOUND_A_PROBLEM: Final = 1
-URL_SCHEMES: Final = ("http", "https")
+URL_STARTS: Final = ("http://", "https://")
 STDIN: Final = "-"
 
 
@@ -203,7 +203,11 @@ def _check_use(source: str, second: str | None, seconds: float | None) -> None:
 
 
 def _is_url(source: str) -> bool:
-    return urlsplit(source).scheme in URL_SCHEMES
+    return source.lower().startswith(URL_STARTS)
+
+
+def _looks_like_address(source: str) -> bool:
+    return source.partition("/")[0].rpartition(":")[2].isdecimal()
 
 
 def _tls(ca: Path | None) -> ssl.SSLContext | None:
@@ -225,13 +229,21 @@ def _read_file(source: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if source == STDIN else Path(source).read_bytes()
     except OSError as error:
-        raise UnreadableError(f"{source}: {error.strerror or error}") from None
+        hint = f"; for an engine's address write http://{source}" if _looks_like_address(source) else ""
+        raise UnreadableError(f"{source}: {error.strerror or error}{hint}") from None
 
 
 async def _fetch(source: str, tls: ssl.SSLContext | None) -> bytes:
     from scaler_controller.sampling.http import Limits, make_session, read_body  # the HTTP client takes its time
 
-    url = source if urlsplit(source).path not in {"", "/"} else f"{source.rstrip('/')}/metrics"
+    try:
+        parts = urlsplit(source)
+        is_whole = bool(parts.hostname) and parts.port != 0  # reading a port that is none raises
+    except ValueError:
+        is_whole = False
+    if not is_whole:
+        raise UnreadableError(f"{source}: no URL; write one such as http://10.0.0.7:8000/metrics")
+    url = source if parts.path not in {"", "/"} else f"{source.rstrip('/')}/metrics"
     async with make_session(tls) as session:
         body = await read_body(session, url, Limits())
     if isinstance(body, ScrapeFailure):

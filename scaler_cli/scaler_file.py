@@ -1,44 +1,41 @@
 """Read the one scaler that a command works on from a YAML or JSON file, defaults filled in."""
 
-import sys
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import typer
-import yaml
-from pydantic import ValidationError
 
+from scaler_cli import manifests
+from scaler_cli.manifests import ManifestError
+from scaler_core.admission import offline
 from scaler_core.api import defaulting
 from scaler_core.api.scaler import KIND, ModelDeploymentScaler
-
-STDIN = Path("-")
 
 
 def read_scaler(path: Path) -> ModelDeploymentScaler:
     """The single `ModelDeploymentScaler` among the documents of a file; `-` reads standard input.
 
+    Deployments in the same file count, as `mds validate` takes them.
+
     Raises:
-        typer.BadParameter: the file cannot be read, holds no scaler or several, or the scaler is malformed.
+        typer.BadParameter: the file cannot be read, holds no scaler or several, or admission would refuse the scaler.
     """
-    scalers = [document for document in _documents(path) if isinstance(document, dict) and document.get("kind") == KIND]
+    documents = _documents(path)
+    scalers = [position for position, one in enumerate(documents) if one.get("kind") == KIND]
     if len(scalers) != 1:
         raise typer.BadParameter(f"{path}: {len(scalers)} documents of kind {KIND}; give a file with exactly one")
-    try:
-        return defaulting.load(scalers[0])
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        field = ".".join(map(str, first["loc"]))
-        found = str(first["input"])[:60]
-        message = f"{path}: {field}: {found!r}: {first['msg']}; correct it (mds validate -f shows every violation)"
-        raise typer.BadParameter(message) from None
+    violations = offline.judge_all(documents)[scalers[0]].violations
+    if violations:
+        more = f" ({len(violations)} violations; mds validate -f shows all)" if len(violations) > 1 else ""
+        raise typer.BadParameter(f"{path}: {violations[0].message}{more}")
+    return defaulting.load(documents[scalers[0]])
 
 
-def _documents(path: Path) -> Iterator[Any]:
+def _documents(path: Path) -> list[Mapping[str, Any]]:
     try:
-        text = sys.stdin.read() if path == STDIN else path.read_text("utf-8")
-        yield from yaml.safe_load_all(text)
+        return [one.document for one in manifests.read(path) if offline.is_ours(one.document)]
     except (OSError, UnicodeDecodeError) as error:
-        raise typer.BadParameter(f"{path}: cannot be read: {error}") from None
-    except yaml.YAMLError as error:
-        raise typer.BadParameter(f"{path}: no YAML: {' '.join(str(error).split())}") from None
+        raise typer.BadParameter(f"{path}: {manifests.why_unreadable(error)}") from None
+    except ManifestError as error:
+        raise typer.BadParameter(f"{path}:{error.line}: {error}; correct the file") from None

@@ -74,7 +74,7 @@ def check(files: Sequence[Path]) -> list[Result]:
         try:
             found += [manifest for manifest in manifests.read(path) if offline.is_ours(manifest.document)]
         except (OSError, UnicodeDecodeError) as error:
-            broken.append(_unreadable(path, f"cannot be read: {error}", 1))
+            broken.append(_unreadable(path, manifests.why_unreadable(error), 1))
         except ManifestError as error:
             broken.append(_unreadable(path, str(error), error.line))
     findings = offline.judge_all([manifest.document for manifest in found])
@@ -95,7 +95,7 @@ def _result(manifest: Manifest, finding: offline.Finding) -> Result:
 
 
 def _unreadable(path: Path, why: str, line: int) -> Result:
-    violation = Violation(field="file", value=str(path), rule="file", message=f"{path}: {why}; correct the file (file)")
+    violation = Violation(field="file", value=str(path), rule="file", message=f"{why}; correct the file (file)")
     finding = offline.Finding(violations=(violation,))
     return Result(path=path, line=line, kind="", namespace="", name="", finding=finding, lines={"file": line})
 
@@ -157,6 +157,7 @@ def _as_text(result: Result) -> Iterator[str]:
         verdict = "would be admitted" if result.finding.is_allowed else "would be refused"
         yield f"{result.path}:{result.line}: {result.kind} {result.namespace}/{result.name} {verdict}"
     for one in result.finding.violations:
-        yield f"  {result.path}:{result.lines[one.field]}: {one.message}"
+        indent = "  " if result.kind else ""
+        yield f"{indent}{result.path}:{result.lines[one.field]}: {one.message}"
     for warning in result.finding.warnings:
         yield f"  warning: {warning}"

@@ -113,8 +113,16 @@ def test_wrong_use_is_told_in_words(scaler: Path, arguments: list[str], words: s
         pytest.param("kind: Other", "0 documents of kind ModelDeploymentScaler", id="no scaler"),
         pytest.param(f"{SCALER}\n---\n{SCALER}", "2 documents of kind", id="two scalers"),
         pytest.param("a: [", "no YAML", id="no YAML"),
+        pytest.param("[" * 3000, "nested too deeply; correct the file", id="a deep nest"),
         pytest.param(
-            SCALER.replace("maxReplicas: 8", "maxReplicas: many"), "spec.roles.0.maxReplicas", id="a bad field"
+            SCALER.replace("minReplicas: 2, maxReplicas: 8", "minReplicas: 9, maxReplicas: 8"),
+            "spec.roles[prefill].minReplicas: 9 refused: it is above maxReplicas 8",
+            id="a scaler that admission refuses",
+        ),
+        pytest.param(
+            SCALER.replace("maxReplicas: 8", "maxReplicas: many"),
+            "spec.roles[prefill].maxReplicas: many refused",
+            id="a bad field",
         ),
     ],
 )

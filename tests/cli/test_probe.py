@@ -170,3 +170,19 @@ def test_an_engine_read_twice(engine: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_an_engine_that_is_not_there(engine: str) -> None:
     assert "HTTP 404" in run(f"{engine}/nothing", status=1)[1]
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        pytest.param("http://[::1", "no URL; write one such as http://", id="an address cut off"),
+        pytest.param("http://", "no URL; write one such as http://", id="no host"),
+        pytest.param("http://127.0.0.1:99999", "no URL; write one such as http://", id="no port"),
+        pytest.param("127.0.0.1:8000", "for an engine's address write http://127.0.0.1:8000", id="no scheme"),
+    ],
+)
+def test_an_address_that_is_none_is_told_in_a_line(source: str, words: str) -> None:
+    error = run(source, status=1)[1]
+    assert error.startswith(f"mds probe: {source}: ")
+    assert words in error
+    assert error.count("\n") == 1

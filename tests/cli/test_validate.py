@@ -128,8 +128,39 @@ def test_a_file_that_is_no_manifest_is_a_problem_with_its_place(tmp_path: Path, 
     file.write_text(text)
     answer = run("-f", str(file))
     assert answer.exit_code == 1
-    assert answer.output.startswith(f"  {file}:1: {file}: no ")
+    assert answer.output.startswith(f"{file}:1: no ")
     assert answer.output.count("\n") == 1
+
+
+def test_aliases_of_aliases_are_refused_before_they_are_written_out(tmp_path: Path) -> None:
+    rows = [f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 9)}]" for n in range(30)]
+    file = tmp_path / "a.yaml"
+    file.write_text("\n".join(["a0: &a0 x", *rows, "kind: ModelDeploymentScaler", ""]))
+    answer = run("-f", str(file))
+    assert answer.exit_code == 1
+    assert answer.output == f"{file}:1: no manifest: over 100000 values, aliases written out; correct the file (file)\n"
+
+
+def test_a_key_that_is_given_twice_is_refused_as_by_the_api_server(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(yaml.safe_dump(GOOD, sort_keys=False) + "kind: ModelDeploymentScaler\n")
+    answer = run("-f", str(file))
+    assert answer.exit_code == 1
+    assert ": key 'kind' is given twice, first in line 2; correct the file (file)\n" in answer.output
+
+
+def test_merged_keys_are_no_keys_given_twice(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("a: &a {name: x}\nb: &b {name: y}\nc: {<<: *a, name: z}\nd: {<<: [*a, *b]}\n")
+    assert run("-f", str(file)).exit_code == 0
+
+
+def test_a_deep_nest_is_refused_in_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("[" * 3000 + "]" * 3000)
+    answer = run("-f", str(file))
+    assert answer.exit_code == 1
+    assert answer.output == f"{file}:1: no manifest: nested too deeply; correct the file (file)\n"
 
 
 def test_a_file_that_is_no_text_is_a_problem(tmp_path: Path) -> None:
