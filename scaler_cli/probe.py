@@ -29,6 +29,7 @@ FINE: Final = 0
 FOUND_A_PROBLEM: Final = 1
 URL_STARTS: Final = ("http://", "https://")
 STDIN: Final = "-"
+_NO_URL: Final = "no URL; write one such as http://10.0.0.7:8000/metrics"
 
 
 class Output(StrEnum):
@@ -233,17 +234,22 @@ def _read_file(source: str) -> bytes:
         raise UnreadableError(f"{source}: {error.strerror or error}{hint}") from None
 
 
+def _address(source: str) -> str:
+    """The URL to read; `/metrics` where it names no path."""
+    try:
+        parts = urlsplit(source)
+        is_whole = bool(parts.hostname) and parts.port != 0  # looking at a port that is none raises
+    except ValueError:
+        raise UnreadableError(f"{source}: {_NO_URL}") from None
+    if not is_whole:
+        raise UnreadableError(f"{source}: {_NO_URL}")
+    return source if parts.path not in {"", "/"} else f"{source.rstrip('/')}/metrics"
+
+
 async def _fetch(source: str, tls: ssl.SSLContext | None) -> bytes:
     from scaler_controller.sampling.http import Limits, make_session, read_body  # the HTTP client takes its time
 
-    try:
-        parts = urlsplit(source)
-        is_whole = bool(parts.hostname) and parts.port != 0  # reading a port that is none raises
-    except ValueError:
-        is_whole = False
-    if not is_whole:
-        raise UnreadableError(f"{source}: no URL; write one such as http://10.0.0.7:8000/metrics")
-    url = source if parts.path not in {"", "/"} else f"{source.rstrip('/')}/metrics"
+    url = _address(source)
     async with make_session(tls) as session:
         body = await read_body(session, url, Limits())
     if isinstance(body, ScrapeFailure):

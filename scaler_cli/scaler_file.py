@@ -1,6 +1,5 @@
 """Read the one scaler that a command works on from a YAML or JSON file, defaults filled in."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ def read_scaler(path: Path) -> ModelDeploymentScaler:
     return defaulting.load(documents[scalers[0]])
 
 
-def _documents(path: Path) -> list[Mapping[str, Any]]:
+def _documents(path: Path) -> list[dict[str, Any]]:
     try:
         return [one.document for one in manifests.read(path) if offline.is_ours(one.document)]
     except (OSError, UnicodeDecodeError) as error:
