@@ -160,9 +160,9 @@ def _error(ahead: Sequence[float], series: Series, places: range, steps: int) ->
     return fmean(abs(ahead[index] - series[index + steps]) for index in places)
 
 
-def replace_table(path: Path, text: str) -> None:
+def replace_table(path: Path, text: str, name: str = "table") -> None:
     """Put the table between its marks in a Markdown page."""
-    begin, end = "<!-- table -->", "<!-- end of table -->"
+    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     before, _, rest = path.read_text(encoding="utf-8").partition(begin)
     _, _, after = rest.partition(end)
     path.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", encoding="utf-8")

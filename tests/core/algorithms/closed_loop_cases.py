@@ -42,12 +42,12 @@ class Case:
     bounds: dict[str, Bound]
 
 
-def spec(algorithm: str) -> ScalerSpec:
-    """Defaults but for a capacity of 1000 tokens per second, or 8 requests, and bounds of 1 to 32."""
-    tokens = {"prefillTargetTokensPerSecond": f"{CONFIGURED:.0f}"}
+def spec(algorithm: str, capacity: float = CONFIGURED) -> ScalerSpec:
+    """Defaults but for a capacity in tokens per second, or 8 requests, and bounds of 1 to 32."""
+    tokens = {"prefillTargetTokensPerSecond": f"{capacity:.0f}"}
     blocks = {
         TOKENS: {"tokenThroughput": tokens},
-        PREDICTIVE: {"predictive": {"tokenThroughput": tokens, "prefillTokenCapacityPerReplica": f"{CONFIGURED:.0f}"}},
+        PREDICTIVE: {"predictive": {"tokenThroughput": tokens, "prefillTokenCapacityPerReplica": f"{capacity:.0f}"}},
         PROPORTIONAL: {"proportional": {"metric": "QueueDepth", "roleTargets": [{"name": "prefill", "target": "8"}]}},
     }
     roles = [{"name": "prefill", "minReplicas": 1, "maxReplicas": MAXIMUM}]
@@ -77,7 +77,10 @@ def day(second: float) -> float:
 
 
 CASES = (
-    # An overload leaves a backlog, and engines that drain it serve more than is offered: at most twice what is needed.
+    # An overload leaves a backlog, and engines that drain it serve 1250 tokens/s each, which the windows read as demand
+    # for a quarter more replicas than are ready. So the count goes 3, 4, 5, 7, 9, 12, 15, one step for each warm-up of
+    # 120 s. Three to five replicas leave 1.14 million tokens unserved, seven and nine drain 0.48 and the twelve the
+    # rest within their 120 s: 15, and one more for the latency guard. Shrinking takes 300 s and then a sample for each.
     Case(
         name="step x4",
         plant=step(2000, 8000),
@@ -90,6 +93,7 @@ CASES = (
             PROPORTIONAL: Bound(peak=MAXIMUM, changes=32, enough_within=240, last=(8, 9)),
         },
     ),
+    # The last window of a ramp is full of its end after 180 s; shortage on the way leaves a backlog of a quarter more.
     Case(
         name="ramp over 10 minutes",
         plant=Plant(offered=ramp, noise=0.05),
@@ -102,6 +106,7 @@ CASES = (
             PROPORTIONAL: Bound(peak=14, changes=14, enough_within=750, last=(8, 9)),
         },
     ),
+    # Averages lag, so nothing but noise and one replica of rounding may go above the peak.
     Case(
         name="diurnal hour",
         plant=Plant(offered=day),
@@ -126,7 +131,8 @@ CASES = (
             PROPORTIONAL: Bound(peak=10, changes=16),
         },
     ),
-    # One sample of five times the load.
+    # One sample of five times the load adds 8000 x 15 / 180 = 667 tokens/s to the stable window: one replica more than
+    # the 2 or 3 of noisy 2000 tokens/s, and one for the latency of the backlog. `Proportional` sizes for the queue.
     Case(
         name="single outlier",
         plant=Plant(offered=lambda second: 10_000.0 if EVENT <= second < EVENT + 15 else 2000.0, noise=0.05),
@@ -139,6 +145,8 @@ CASES = (
             PROPORTIONAL: Bound(peak=16, changes=18, last=(2, 3)),
         },
     ),
+    # Twelve samples in the stable window leave 20 % / sqrt(12) = 6 % of noise, three sigma of which are 5.3 replicas:
+    # 6, and one for a latency. Down takes the highest of 300 s, which noise allows a few times in an hour.
     Case(
         name="20 % noise",
         plant=Plant(offered=lambda second: 4500.0, noise=0.2),
@@ -178,7 +186,8 @@ CASES = (
         needed=7,
         bounds={kind: Bound(peak=8, changes=2, last=(6, 8)) for kind in (TOKENS, PREDICTIVE, PROPORTIONAL)},
     ),
-    # Latency is far above target for minutes while replicas load: the credit keeps the role from the maximum.
+    # Latency is far above target for minutes while replicas load: the credit keeps the role from the maximum. Counts
+    # rise by a quarter each warm-up, as after a step; the backlog of longer ones asks for at most twice what is needed.
     Case(
         name="starts of 5 minutes",
         plant=Plant(offered=lambda second: 2000.0 if second < EVENT else 6500.0, warm_up_seconds=300),
@@ -190,7 +199,8 @@ CASES = (
             PREDICTIVE: Bound(peak=14, changes=20, enough_within=1200, last=(7, 9)),
         },
     ),
-    # Engines serve 700 tokens/s where 1000 are configured: throughput alone would stay at 3 for ever.
+    # Engines serve 700 tokens/s where 1000 are configured: throughput alone would stay at 3 for ever. One replica for
+    # each warm-up of 120 s, down again when the latency is good: at most 25 minutes / 120 s changes.
     Case(
         name="served tokens saturate",
         plant=Plant(offered=lambda second: 3000.0, served_by_one=700),
@@ -202,6 +212,7 @@ CASES = (
             PREDICTIVE: Bound(peak=8, changes=12, last=(5, 8)),
         },
     ),
+    # As after a step; the credit of the dead replica ends after 30 minutes, and it counts for nothing from then on.
     Case(
         name="a replica that never becomes ready",
         plant=Plant(
@@ -215,6 +226,7 @@ CASES = (
             PREDICTIVE: Bound(peak=12, changes=20, last=(6, 9)),
         },
     ),
+    # One step down for each of nine replicas, and one up before.
     Case(
         name="traffic to zero",
         plant=step(8000, 0),

@@ -136,3 +136,19 @@ def test_the_message_of_a_breach_that_waits_for_warming_replicas() -> None:
         "role"
     ]
     assert "2 replicas beyond the 3 ready replicas already on the way: holding 5" in answer.message
+
+
+def test_a_prefill_that_takes_minutes_holds_and_then_grows_by_one() -> None:
+    # One prompt of 400,000 tokens: nothing is counted while it runs, and everything when it is done.
+    count, memory, now = RoleCounts(kind=PREFILL, current=3), AlgorithmMemory(), START
+    for _ in range(40):
+        busy = reading("role", PREFILL, ready=3, taken_at=now, running=1.0, prompt_rate=0.0, ttft_milliseconds=None)
+        advice = recommend({"role": busy}, {"role": count}, token_spec(), memory, now)
+        answer, memory, now = advice.recommendations["role"], advice.memory, now + 15
+        assert (answer.reason, answer.holds_scale_down, answer.holds_growth) == (HOLD, True, False)
+    done = reading(
+        "role", PREFILL, ready=3, taken_at=now, prompt_rate=400_000 / 15, ttft_milliseconds=Fraction(600_000)
+    )
+    answer = recommend({"role": done}, {"role": count}, token_spec(), memory, now).recommendations["role"]
+    # The panic window holds a quarter of the burst: 6667 tokens/s, above 2 x 3 x 1000.
+    assert (answer.replicas, answer.reason) == (7, RoleReason.PANIC)

@@ -340,3 +340,16 @@ def test_an_encode_role_only_has_to_answer() -> None:
     watched = Fleet(worlds.target(encode=1), worlds.pods("encode", 1))
     reading = watched.sample(0.0, EngineCounters())["encode"]
     assert (reading.is_complete, reading.state) == (True, SignalState.FRESH)
+
+
+def test_a_prefill_that_takes_minutes_is_work_without_a_latency() -> None:
+    watched = fleet(1)
+    busy = vllm(running=1.0)
+    watched.sample(0.0, busy)
+    for interval in range(1, 40):
+        seen = watched.sample(15.0 * interval, busy)["server"]
+        assert (seen.state, seen.is_complete, seen.has_work) == (SignalState.FRESH, True, True)
+        assert (seen.prompt_rate, seen.ttft_milliseconds) == (0.0, None)
+    done = replace(busy, running=0.0, prompt_tokens=400_000.0, ttft=histogram(1, 600.0))
+    seen = watched.sample(600.0, done)["server"]
+    assert (seen.prompt_rate, seen.ttft_milliseconds) == (pytest.approx(400_000 / 15), 600_000)
