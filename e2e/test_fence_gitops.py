@@ -63,6 +63,7 @@ def person(fence: Fencing) -> aiohttp.ClientSession:
 
 async def test_gitops_tools_and_the_fence(world: World) -> None:
     await the_recipe(world)
+    await a_migration(world)
     await argo_snippet(world)
     await argo_without_the_snippet(world)
     await flux_snippet(world)
@@ -107,6 +108,27 @@ async def follow_the_recipe(world: World, tool: Tool) -> None:
     await passes(world, "sync after the release", tool(newer), counts=MORE)
     await passes(world, "sync of the old image after the release", tool(git), counts=MORE)
     assert BINDING not in await fence.annotations()
+
+
+async def a_migration(world: World) -> None:
+    """The first commit has counts; they leave Git once the scaler is bound."""
+    ways: dict[str, Tool] = {
+        "Argo CD, ServerSideApply=true": world.tools.argo_server_side,
+        "Flux": world.tools.flux,
+        "helm 4": world.tools.helm4,
+    }
+    for title, tool in ways.items():
+        world.transcript.heading(f"the recipe, with counts in the first commit: {title}")
+        await world.fence.clear()
+        await passes(world, "sync of the first commit", tool(manifest()), counts=GIT)
+        await world.fence.admin.create(resources.scalers(), "default", scaler())
+        await world.fence.bind()
+        await passes(world, "sync of the first commit under the binding", tool(manifest()), counts=GIT)
+        await passes(world, "sync without counts", tool(manifest(None)), counts=GIT)
+        await world.fence.commit(LIVE)
+        await passes(world, "sync of a new image", tool(manifest(None, image=NEW)), counts=LIVE)
+        await world.fence.release()
+        await passes(world, "sync after the release", tool(manifest(None)), counts=LIVE)
 
 
 async def set_once_by_hand(fence: Fencing) -> None:
