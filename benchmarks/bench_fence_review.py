@@ -72,13 +72,13 @@ def deployment(image: str, counts: dict[str, int], decision: str) -> dict[str, A
 
 
 def reviews() -> list[bytes]:
-    """A person's edit of an image, a person's refused counts, and an operator's commit."""
+    """Of ten: eight edits that leave the counts alone, as syncs and operators write them; a refusal; a commit."""
     first = DecisionRecord(decision_id="d-1", term=4, vector={"prefill": 4, "decode": 5}).render()
     second = DecisionRecord(decision_id="d-2", term=4, vector={"prefill": 5, "decode": 6}).render()
     before, more = {"prefill": 4, "decode": 5}, {"prefill": 5, "decode": 6}
     old = deployment("engine:1", before, first)
     return [
-        review(PERSON, old, deployment("engine:2", before, first)),
+        *[review(PERSON, old, deployment("engine:2", before, first))] * 8,
         review(PERSON, old, deployment("engine:1", more, first)),
         review(OPERATOR, old, deployment("engine:1", more, second)),
     ]
@@ -269,7 +269,7 @@ def show(webhook: Loaded, bare: Loaded, taken: float) -> None:
                 limit=300, unit="%"),
         ]  # fmt: skip
     else:
-        print("  this machine is too busy to judge latencies: even the echo waits; judged by processor time alone")
+        print("  too busy a machine to judge latencies: even the echo waits (with `chrt -r 1` in front it does not)")
     report("fence review", rows)
 
 
