@@ -32,6 +32,8 @@ async def ask_address(url: str, key: ObjectKey) -> Document:
     Raises:
         UnexplainedError: it does not answer, or has no pass over that scaler.
     """
+    if not url.lower().startswith(("http://", "https://")):
+        raise UnexplainedError(f"{url!r} is no URL; write one such as http://127.0.0.1:8080")
     address = f"{url.rstrip('/')}{_path(key)}"
     try:
         async with (

@@ -52,7 +52,7 @@ def demo(
     """Play the benchmark's load against real controller and webhook processes on an embedded cluster.
 
     Exit status 0 when the counts rose with the load and are back at the minimum, 1 with the reason when they did not.
-    The last line is a summary in JSON.
+    Where standard output is no terminal, the last line is a summary in JSON.
     """
     settings = DemoSettings(engine=engine.engine, algorithm=algorithm, speed=speed, seed=seed)
     raise typer.Exit(run(settings, Console()))
@@ -77,7 +77,8 @@ def run(settings: DemoSettings, console: Console) -> int:
     shutil.rmtree(logs)
     for line in summary.lines():
         _print(console, line)
-    sys.stdout.write(summary.to_json() + "\n")
+    if not console.is_terminal:
+        sys.stdout.write(summary.to_json() + "\n")
     return 0
 
 

@@ -20,6 +20,7 @@ from scaler_core.reporting.explained import Explained
 from scaler_kube.access import default_namespace
 from scaler_kube.errors import AccessError, KubeError
 
+_RECORD: Final = "record one with mds explain NAME -o json > FILE"
 _PROBLEM: Final = 1
 STDIN: Final = Path("-")
 _UNPLANNED: Final = frozenset({Reason.BOUNDS_CONFLICT, Reason.RATIO_CONFLICT, Reason.COMMIT_REFUSED})
@@ -106,10 +107,12 @@ def _replayed(file: Path) -> dict[str, Any]:
     """What the recorded pass comes to today; what was recorded then, where this release cannot replay it."""
     try:
         document = json.loads(sys.stdin.read() if file == STDIN else file.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise typer.BadParameter(f"{file}: cannot be read as JSON: {error}") from None
+    except OSError as error:
+        raise typer.BadParameter(f"{file}: cannot be read: {error.strerror or error}; give a readable file") from None
+    except (ValueError, RecursionError) as error:
+        raise typer.BadParameter(f"{file}: cannot be read as JSON: {error}; {_RECORD}") from None
     if not isinstance(document, dict) or "roles" not in document:
-        raise typer.BadParameter(f"{file}: no explanation; record one with mds explain NAME -o json > FILE")
+        raise typer.BadParameter(f"{file}: no explanation; {_RECORD}")
     if document.get("recording") is None:
         typer.echo(f"mds explain: {file} has no recording: shown as it was, not replayed", err=True)
         return document

@@ -66,7 +66,7 @@ class ProcessSettings(BaseSettings):
     target_version: str = scaler.VERSION
     """Version in which ModelDeployments are read and written; v1alpha1 where v1 is an aggregated API."""
     log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_upper)] = "INFO"
-    """The least that is logged."""
+    """The least severe that is logged: DEBUG, INFO, WARNING or ERROR."""
 
     @property
     def access(self) -> Access:

@@ -92,6 +92,8 @@ def test_another_release_explains_otherwise_and_says_so(tmp_path: Path) -> None:
         pytest.param((), "give the scaler's NAME", id="nothing to explain"),
         pytest.param(("llm", "--file", "x"), "give the scaler's NAME", id="two things to explain"),
         pytest.param(("--file", "absent.json"), "cannot be read", id="no such file"),
+        pytest.param(("--file", "."), "cannot be read: Is a directory", id="a folder"),
+        pytest.param(("llm", "--controller", "nonsense"), "'nonsense' is no URL; write one such as", id="no URL"),
         pytest.param(("llm", "--kubeconfig", "absent"), "does not exist", id="no such kubeconfig"),
     ],
 )
@@ -211,3 +213,11 @@ async def test_why_nobody_can_tell(change: dict[str, Any], says: str) -> None:
         setattr(cluster, name, value)
     with pytest.raises(UnexplainedError, match=says):
         await ask(cluster)
+
+
+def test_a_deep_nest_is_no_explanation(tmp_path: Path) -> None:
+    path = tmp_path / "deep.json"
+    path.write_text("[" * 100_000)
+    result = CliRunner().invoke(app, ["explain", "--file", str(path)], env={"COLUMNS": "300"})
+    assert result.exit_code == 2
+    assert "record one with mds explain NAME" in result.stderr
