@@ -4,13 +4,14 @@ Every document counts as new. A scaler's target is looked up among the documents
 that is not there may come later, so the rules that need it are skipped as in a cluster.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from pydantic import JsonValue
 
-from scaler_core.admission import fence, scaler
+from scaler_core.admission import fence, messages, scaler
 from scaler_core.admission.verdict import (
     Absent,
     Allowed,
@@ -28,6 +29,8 @@ from scaler_core.api import scaler as names
 
 DEFAULT_NAMESPACE: Final = "default"
 KINDS: Final = (names.KIND, names.TARGET_KIND)
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+_LONGEST_NAME: Final = 253
 Document = Mapping[str, JsonValue]
 
 
@@ -62,7 +65,21 @@ def identity(document: Document) -> tuple[str, str]:
 def judge_all(documents: Sequence[Document]) -> tuple[Finding, ...]:
     """The findings on documents of our kinds, in their order."""
     targets = {identity(one): one for one in documents if one.get("kind") == names.TARGET_KIND}
-    return tuple(_judge(document, targets) for document in documents)
+    return tuple(_named(document, _judge(document, targets)) for document in documents)
+
+
+def _named(document: Document, finding: Finding) -> Finding:
+    """The API server itself judges names, before any webhook is asked."""
+    metadata = document.get("metadata")
+    if isinstance(metadata, dict) and "generateName" in metadata:
+        return finding
+    name = identity(document)[1]
+    if len(name) <= _LONGEST_NAME and _NAME.fullmatch(name):
+        return finding
+    says = f": {messages.word(name)} refused: it cannot name an object of Kubernetes" if name else " is missing"
+    message = f"metadata.name{says}; use lower-case letters, digits and - (name)"
+    violation = Violation(field="metadata.name", value=name, rule="name", message=message)
+    return Finding(violations=(violation, *finding.violations), warnings=finding.warnings)
 
 
 def _judge(document: Document, targets: Mapping[tuple[str, str], Document]) -> Finding:

@@ -187,3 +187,22 @@ def test_nothing_to_check_is_said(tmp_path: Path) -> None:
     answer = run("-f", write(tmp_path / "a.yaml", {"apiVersion": "v1", "kind": "ConfigMap"}))
     assert answer.exit_code == 0
     assert "No ModelDeploymentScaler or ModelDeployment found." in answer.output
+
+
+@pytest.mark.parametrize(
+    ("metadata", "says"),
+    [
+        pytest.param({"name": "LLM_1"}, "metadata.name: LLM_1 refused: it cannot name an object", id="a bad name"),
+        pytest.param({}, "metadata.name is missing; use lower-case letters", id="no name"),
+        pytest.param({"name": "a" * 254}, "metadata.name: aaa", id="a name that is too long"),
+    ],
+)
+def test_names_are_judged_as_the_api_server_does(metadata: dict[str, str], says: str, tmp_path: Path) -> None:
+    answer = run("-f", write(tmp_path / "a.yaml", {**GOOD, "metadata": metadata}))
+    assert answer.exit_code == 1
+    assert says in answer.output
+
+
+@pytest.mark.parametrize("metadata", [{"name": "a.b-2"}, {"generateName": "llm-"}])
+def test_good_and_generated_names_pass(metadata: dict[str, str], tmp_path: Path) -> None:
+    assert run("-f", write(tmp_path / "a.yaml", {**GOOD, "metadata": metadata})).exit_code == 0
