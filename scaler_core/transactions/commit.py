@@ -128,18 +128,28 @@ def _scale_down(commit: Commit) -> LastScaleDown:
 
 
 def _rolled_back(draft: Draft, commit: Commit, world: World) -> Draft:
-    """An unfinished scale-down goes on, but the rollback's own removals are no part of it."""
-    last = draft.status.last_scale_down
-    shrunk = shrunk_roles(commit.baseline_vector, commit.vector)
-    if last is None or last.is_finished:
-        undo = _scale_down(commit)
-        kept = {} if last is None else {"cooldown_until": last.cooldown_until}
-        draft = draft.having(last_scale_down=undo.model_copy(update=kept))
-    else:
-        before = dict(last.pre_scale_down_vector)
-        lowered = {role: min(before.get(role, commit.vector[role]), commit.vector[role]) for role in shrunk}
-        draft = draft.having(last_scale_down=last.model_copy(update={"pre_scale_down_vector": {**before, **lowered}}))
+    """The cohort found no capacity, and what it added leaves again."""
+    draft = draft.having(last_scale_down=_after_rollback(draft.status.last_scale_down, commit))
     return exhausted(draft, commit.vector, commit.target_generation, world)
+
+
+def _after_rollback(last: LastScaleDown | None, commit: Commit) -> LastScaleDown:
+    """The removals to follow: a plan's unfinished ones go on alone; where none is left, the rollback's own.
+
+    An abort of the plan's removals is restored, one of a rollback's is not, so the two never mix.
+    """
+    undo = _scale_down(commit)
+    if last is None or last.is_finished:
+        return undo if last is None else undo.model_copy(update={"cooldown_until": last.cooldown_until})
+    before, after = dict(last.pre_scale_down_vector), commit.vector
+    if last.is_rollback:
+        higher = {role: max(before.get(role, 0), count) for role, count in commit.baseline_vector.items()}
+        return undo.model_copy(update={"pre_scale_down_vector": higher, "cooldown_until": last.cooldown_until})
+    lowered = {role: min(before.get(role, 0), after[role]) for role in shrunk_roles(commit.baseline_vector, after)}
+    kept = {**before, **lowered}
+    if not any(kept.get(role, 0) > count for role, count in after.items()):
+        return undo.model_copy(update={"cooldown_until": last.cooldown_until})
+    return last.model_copy(update={"pre_scale_down_vector": kept})
 
 
 def _spare_restored(draft: Draft, commit: Commit) -> Draft:

@@ -268,3 +268,32 @@ def test_growth_is_remembered_for_the_decode_grace() -> None:
     role = cluster.status.role("decode")
     assert role is not None
     assert (role.last_scale_up_time, role.current_replicas) == (cluster.now, 3)
+
+
+def test_the_removals_of_two_rollbacks_are_followed_until_all_are_gone() -> None:
+    cluster = bound(quota=4)
+    cluster.plan({"prefill": 4, "decode": 3})
+    cluster.operate()
+    roll_back(cluster)
+    cluster.plan({"prefill": 3})
+    roll_back(cluster)
+    assert "Retired" not in cluster.events()
+    last = cluster.status.last_scale_down
+    assert last is not None
+    assert dict(last.pre_scale_down_vector) == {"prefill": 4, "decode": 3}
+    cluster.remove(("prefill", 2))
+    cluster.remove(("prefill", 3))
+    cluster.echo()
+    cluster.run()
+    assert "Retired" not in cluster.events(), "decode 2 still leaves"
+    cluster.remove(("decode", 2))
+    cluster.run()
+    assert cluster.events().count("Retired") == 1
+
+
+def roll_back(cluster: Cluster) -> None:
+    """A cohort's wait expires; the retry of the same growth does not have to wait."""
+    cluster.now += 301
+    cluster.run()
+    assert cluster.vector == {"prefill": 2, "decode": 2}
+    cluster.now += 301
