@@ -6,7 +6,7 @@ ENGINE ?= vllm
 ALGORITHM ?= TokenThroughput
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check check-fast fix e2e long bench generate clean
+.PHONY: help demo test check check-fast fix e2e long mutants bench generate clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -30,6 +30,12 @@ e2e: $(VENV)/.ready ## the product on a real control plane: KUBEBUILDER_ASSETS=D
 	  echo "make e2e needs a control plane: set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver (setup-envtest"; \
 	  echo "makes one), or KUBECONFIG together with MDS_E2E_USE_CLUSTER=1 to run on an existing cluster."; exit 2; } >&2
 	$(RUN) pytest e2e tests/conformance tests/chart
+
+long: $(VENV)/.ready ## the long profiles: properties, fuzzing, and MDS_INTERLEAVINGS=5000 orders of crashes, errors and leader changes
+	$(RUN) pytest -n 2 --dist worksteal -m "long and not e2e" tests
+
+mutants: $(VENV)/.ready ## break the product on purpose, and see that those interleavings notice each time
+	$(RUN) tests.controller.faults.mutants
 
 check: $(VENV)/.ready ## format, lint, import floors, types, generated files
 	$(BIN)/ruff format --check .

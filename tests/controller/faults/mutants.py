@@ -1,0 +1,150 @@
+"""Mutants of the product that the interleavings must catch: `python -m tests.controller.faults.mutants`.
+
+Each patches one function at run time and plays until an invariant breaks, for as many interleavings as CI has.
+"""
+
+import argparse
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+from unittest import mock
+
+from scaler_controller.reconciler.carry_out import Executor
+from scaler_core.transactions import cohort, intent, patches, replicas, retirement
+from tests.controller.faults.playing import play
+
+BUDGET = 5000
+
+
+@contextlib.contextmanager
+def intent_not_written() -> Iterator[None]:
+    """The target is written without a stored intent."""
+
+    async def skip(self: Executor, decision: Any, world: Any) -> Any:
+        return world.scaler
+
+    with mock.patch.object(Executor, "_store_intent", skip):
+        yield
+
+
+@contextlib.contextmanager
+def generation_not_tested() -> Iterator[None]:
+    """The target's generation is not among the tests of the patch."""
+    whole = patches._tests
+
+    def without(target: Any) -> Any:
+        return tuple(test for test in whole(target) if test["path"] != "/metadata/generation")
+
+    with mock.patch.object(patches, "_tests", without):
+        yield
+
+
+@contextlib.contextmanager
+def unknown_decision_not_adopted() -> Iterator[None]:
+    """A decision of our term that the status does not know is not taken for ours."""
+    with mock.patch.object(intent, "unknown_decision", return_value=None):
+        yield
+
+
+@contextlib.contextmanager
+def workload_uid_not_checked() -> Iterator[None]:
+    """A Workload that was there before the commit counts as the added replica's admission."""
+    whole = replicas.Replicas.is_admitted
+
+    def unchecked(self: Any, replica: Any, stale: Mapping[str, str]) -> bool:
+        return whole(self, replica, {})
+
+    with mock.patch.object(replicas.Replicas, "is_admitted", unchecked):
+        yield
+
+
+@contextlib.contextmanager
+def intent_cleared_by_absence() -> Iterator[None]:
+    """An open intent is forgotten because the target does not show it."""
+    whole = intent.trace
+
+    def impatient(*arguments: Any) -> Any:
+        event = whole(*arguments)
+        return intent.IntentEvent.EXPIRED if event is intent.IntentEvent.OPEN else event
+
+    with mock.patch.object(intent, "trace", impatient):
+        yield
+
+
+@contextlib.contextmanager
+def removed_ordinals_taken_for_one() -> Iterator[None]:
+    """Of several replicas that one commit removed only the first is followed."""
+    whole = retirement.removed_replicas
+
+    def first(*arguments: Any) -> Any:
+        return whole(*arguments)[:1]
+
+    with mock.patch.object(retirement, "removed_replicas", first):
+        yield
+
+
+@contextlib.contextmanager
+def added_ordinals_taken_for_one() -> Iterator[None]:
+    """Of several replicas that one commit added only the first must be admitted."""
+    whole = cohort.observe
+
+    def first(pending: Any, *arguments: Any) -> Any:
+        view = whole(pending, *arguments)
+        if not view.added or view.added[0] in view.missing:
+            return view
+        return replace(view, event=cohort.CohortEvent.ADMITTED, missing=())
+
+    with mock.patch.object(cohort, "observe", first):
+        yield
+
+
+Mutant = Callable[[], contextlib.AbstractContextManager[None]]
+MUTANTS: Mapping[str, Mutant] = {
+    mutant.__name__: mutant
+    for mutant in (
+        intent_not_written,
+        generation_not_tested,
+        unknown_decision_not_adopted,
+        workload_uid_not_checked,
+        intent_cleared_by_absence,
+        removed_ordinals_taken_for_one,
+        added_ordinals_taken_for_one,
+    )
+}
+
+
+def catch(mutant: Mutant, seed: int, budget: int = BUDGET) -> str | None:
+    """What the interleavings say of a mutant; None when they let it live."""
+    with mutant():
+        try:
+            play(interleavings=budget, seed=seed, shrinks=False)
+        except AssertionError as error:
+            return str(error).partition("\n")[0] or "an invariant without a message"
+        except Exception as error:
+            return f"{type(error).__name__}: {error}".partition("\n")[0]
+    return None
+
+
+def main() -> int:
+    """Play against every mutant (or those that are named); 1 when one lives."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("names", nargs="*", choices=[*MUTANTS, []], default=[])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--budget", type=int, default=BUDGET)
+    chosen = parser.parse_args()
+    alive = 0
+    for name in chosen.names or MUTANTS:
+        began = time.monotonic()
+        found = catch(MUTANTS[name], chosen.seed, chosen.budget)
+        alive += found is None
+        verdict = f"caught by: {found[:120]}" if found else "LIVES"
+        sys.stdout.write(f"{name:32} {time.monotonic() - began:4.0f} s  {verdict}\n")
+        sys.stdout.flush()
+    return 1 if alive else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
