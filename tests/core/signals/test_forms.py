@@ -160,3 +160,9 @@ def test_bytes_that_are_no_text_cost_only_their_own_line() -> None:
 
 def test_every_wanted_name_is_longer_than_what_is_compared() -> None:
     assert min(map(len, WANTED)) > forms._SEEN
+
+
+def test_a_name_that_goes_on_is_another_name() -> None:
+    reader = FormReader()
+    assert reader.read(b"vllm:num_requests\nother 1\n").running is None
+    assert reader.read(b"vllm:num_requests_running 3\nother 1\n").running == 3
