@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Self
 
 from scaler_core.algorithms.wording import number
 from scaler_core.api.reasons import RoleReason
@@ -22,13 +23,26 @@ class _Tie:
     text: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Anchor:
+    """The count that a band without a target is to be near to."""
+
+    count: int
+    text: str
+
+    @classmethod
+    def at(cls, current: int) -> Self:
+        return cls(count=current, text=f"the count nearest to the current {current}")
+
+
 def couple(
     signalled: Mapping[str, Recommendation], currents: Mapping[str, int], ratios: Iterable[Ratio]
 ) -> Mapping[str, Recommendation]:
     """Recommendations of the roles that `signalled` lacks, as far as ratios reach them, over chains too.
 
     With a target the count is `ceil(target x neighbour)`, with a band alone the nearest to the current count inside
-    it; the largest over the neighbours counts. A chain is walked in rounds, so the nearest signal decides.
+    it, or the least inside it while no neighbour has any load: an idle fleet comes down to its minimum. The largest
+    over the neighbours counts. A chain is walked in rounds, so the nearest signal decides.
 
     Args:
         signalled: Recommendations of the roles that have a signal.
@@ -76,9 +90,11 @@ def _inverse(value: Fraction | None) -> Fraction | None:
 
 
 def _from_neighbours(ties: list[_Tie], known: Mapping[str, Recommendation], current: int) -> Recommendation:
-    answers = [_answer(tie, known[tie.neighbour].replicas, current) for tie in ties]
-    replicas, message = max(answers, key=lambda answer: answer[0])
     neighbours = [known[tie.neighbour] for tie in ties]
+    is_idle = all(neighbour.demand == 0 for neighbour in neighbours)
+    anchor = _Anchor(count=1, text="the least count") if is_idle else _Anchor.at(current)
+    answers = [_answer(tie, known[tie.neighbour].replicas, anchor) for tie in ties]
+    replicas, message = max(answers, key=lambda answer: answer[0])
     return Recommendation(
         replicas=replicas,
         reason=RoleReason.RATIO_COUPLED,
@@ -88,7 +104,7 @@ def _from_neighbours(ties: list[_Tie], known: Mapping[str, Recommendation], curr
     )
 
 
-def _answer(tie: _Tie, neighbour: int, current: int) -> tuple[int, str]:
+def _answer(tie: _Tie, neighbour: int, anchor: _Anchor) -> tuple[int, str]:
     wants = f"{tie.neighbour} wants {neighbour}"
     if tie.target is not None:
         replicas = max(1, math.ceil(tie.target * neighbour))
@@ -98,6 +114,6 @@ def _answer(tie: _Tie, neighbour: int, current: int) -> tuple[int, str]:
             f"{wants}, ratio {tie.text} prefers {per_neighbour}: ceil({number(tie.target)} x {neighbour}) = {replicas}",
         )
     lowest = 1 if tie.least is None else max(1, math.ceil(tie.least * neighbour))
-    highest = current if tie.most is None else math.floor(tie.most * neighbour)
-    replicas = max(lowest, min(current, highest))
-    return replicas, f"{wants}, the count nearest to the current {current} within the band of {tie.text} is {replicas}"
+    highest = anchor.count if tie.most is None else math.floor(tie.most * neighbour)
+    replicas = max(lowest, min(anchor.count, highest))
+    return replicas, f"{wants}, {anchor.text} within the band of {tie.text} is {replicas}"

@@ -64,6 +64,27 @@ def test_coupling(case: Case) -> None:
     assert all(answer.reason is RoleReason.RATIO_COUPLED for answer in got.values())
 
 
+@pytest.mark.parametrize(
+    ("band", "demands", "expected"),
+    [
+        pytest.param({"min": "0.5"}, (0.0,), 1, id="a minimum alone comes down to it without load"),
+        pytest.param({"min": "0.5", "max": "4"}, (0.0,), 1, id="a band comes down to its bottom without load"),
+        pytest.param({"min": "3", "max": "6"}, (0.0,), 3, id="not below the bottom"),
+        pytest.param({"max": "6"}, (0.0,), 1, id="a maximum alone asks for one replica without load"),
+        pytest.param({"min": "0.5", "max": "4"}, (800.0,), 4, id="some load keeps the nearest count"),
+        pytest.param({"min": "0.5"}, (0.0, 800.0), 9, id="load on one neighbour keeps the count"),
+        pytest.param({"min": "0.5"}, (None,), 9, id="an unknown load is no sign of idleness"),
+    ],
+)
+def test_a_band_alone_does_not_hold_an_idle_fleet_up(
+    band: dict[str, str], demands: tuple[float | None, ...], expected: int
+) -> None:
+    roles = ("prefill", "decode")[: len(demands)]
+    own = {role: wants(1, demand=demand) for role, demand in zip(roles, demands, strict=True)}
+    ratios = [ratio("encode", role, **band) for role in roles]
+    assert couple(own, {"prefill": 1, "decode": 1, "encode": 9}, ratios)["encode"].replicas == expected
+
+
 def test_a_coupled_role_shrinks_only_if_every_neighbour_may() -> None:
     ratios = [ratio("encode", "prefill", target="1"), ratio("encode", "decode", target="1")]
     own = {"prefill": wants(2), "decode": wants(2, holds_scale_down=True, holds_growth=True)}
