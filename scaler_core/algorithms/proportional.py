@@ -21,7 +21,10 @@ def target_of(role: str, spec: Proportional) -> Fraction | None:
 
 
 def recommend(reading: RoleReading, *, target: Fraction, spec: Proportional, current: int) -> Recommendation:
-    """`max(1, ceil(total / target))`, or the current count while `|total / (ready x target) - 1| <= tolerance`."""
+    """`max(1, ceil(total / target))`, or the current count while `|total / (ready x target) - 1| <= tolerance`.
+
+    No load is within no tolerance, not even within a tolerance of one: an idle role comes down.
+    """
     total = metric_total(reading, spec.metric)
     if total is None:
         return holding.missing(reading, current, spec.metric.value)
@@ -29,7 +32,7 @@ def recommend(reading: RoleReading, *, target: Fraction, spec: Proportional, cur
     over = f"over {ready_replicas(reading.ready_replicas)} is {number(load)} each against a target of {number(target)}"
     measured = f"{_measured(reading, spec.metric, total)} {over}"
     tolerance = spec.tolerance.value
-    if abs(load / target - 1) <= tolerance:
+    if total and abs(load / target - 1) <= tolerance:
         return Recommendation(
             replicas=current,
             reason=RoleReason.WITHIN_TOLERANCE,
