@@ -13,6 +13,7 @@ KEPT_SECONDS: Final = 1800.0  # the longest shrink window
 EXACT_SECONDS: Final = 600.0  # the longest growth window: younger samples are never merged
 MERGED_SECONDS: Final = 10.0  # two samples at a 5 s cadence: 120 young samples, 120 old pairs, 1800 s in all
 GAP_INTERVALS: Final = 2
+JITTER_SECONDS: Final = 0.5  # samples come at their interval or a little later, never earlier
 
 
 def _no_times() -> "array[float]":
@@ -42,12 +43,13 @@ class RecommendationHistory:
     def append(self, now: float, replicas: int, interval_seconds: float) -> Self:
         """Add the recommendation of the sample taken at `now`.
 
-        After more than two intervals without a sample the span starts anew. A sample at or before the last one is a
-        duplicate and ignored; one far before it means that the clock went back, and then the span starts anew as well,
-        without the samples that lie in the future.
+        After more than two intervals without a sample the span starts anew: one that is missing leaves a gap of two
+        intervals and the jitter of a timer. A sample at or before the last one is a duplicate and ignored; one far
+        before it means that the clock went back, and then the span starts anew as well, without the samples that lie in
+        the future.
         """
         last = self.times[-1] if self.times else None
-        gap = GAP_INTERVALS * interval_seconds
+        gap = GAP_INTERVALS * interval_seconds + JITTER_SECONDS
         if last is not None and last - gap <= now <= last:
             return self
         is_unbroken = last is not None and last < now <= last + gap and self.unbroken_since is not None

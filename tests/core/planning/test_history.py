@@ -27,6 +27,7 @@ def recorded(samples: list[tuple[float, int]], interval: float = 60) -> Recommen
         pytest.param([(0, 9), (60, 4), (120, 5)], 119, 4, 5, id="a sample before the old end has left"),
         pytest.param([(0, 9), (60, 4), (120, 5)], 121, None, None, id="one second short of spanning"),
         pytest.param([(0, 9), (120, 4), (240, 5)], 240, 4, 9, id="two intervals are no gap"),
+        pytest.param([(0, 9), (120.03, 4), (240.06, 5)], 240, 4, 5, id="two intervals and a timer's jitter are none"),
         pytest.param([(0, 9), (121, 4), (181, 5)], 60, 4, 5, id="after a gap the span starts anew"),
         pytest.param([(0, 9), (121, 4), (181, 5)], 61, None, None, id="a span does not reach over a gap"),
         pytest.param([(0, 9), (60, 4), (60, 1), (30, 2)], 60, 4, 9, id="duplicates and late samples are ignored"),
