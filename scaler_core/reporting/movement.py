@@ -20,7 +20,10 @@ def _control_plane(status: ScalerStatus) -> Hashable:
         status.observed_generation,
         status.binding,
         tuple((c.type, c.status, c.reason, c.observed_generation) for c in status.conditions),
-        tuple((r.name, r.current_replicas, r.ready_replicas, r.constrained_replicas) for r in status.roles),
+        tuple(
+            (r.name, r.current_replicas, r.ready_replicas, r.constrained_replicas, r.last_scale_up_time)
+            for r in status.roles
+        ),
         _text(status.pending_commit),
         _text(status.expired_commit),
         _text(status.last_commit),

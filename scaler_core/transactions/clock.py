@@ -51,6 +51,7 @@ def clamp(status: ScalerStatus, spec: ScalerSpec, now: float) -> ScalerStatus:
             _not_after(status.last_scale_down, now, "aborted_at", "committed_at"), now + cooldown, "cooldown_until"
         ),
         "exhaustion": _clamp_exhaustion(status.exhaustion, spec, now),
+        "roles": tuple(_not_after(role, now, "last_scale_up_time") or role for role in status.roles),
         "refusal": None
         if status.refusal is None
         else _not_after(status.refusal, now + refusal_wait(status.refusal.attempts), "retry_at"),

@@ -43,6 +43,7 @@ def changed(path: str, value: Any) -> ScalerStatus:
         pytest.param("roles.0.currentReplicas", 3, id="a count of the target"),
         pytest.param("roles.0.readyReplicas", 1, id="a ready count"),
         pytest.param("roles.0.constrainedReplicas", 3, id="a decision"),
+        pytest.param("roles.0.lastScaleUpTime", "2026-01-01T00:00:00Z", id="when a role last grew"),
         pytest.param("conditions.0.status", "False", id="the status of a condition"),
         pytest.param("conditions.0.reason", "Suspended", id="the reason of a condition"),
         pytest.param("rebalance.reason", "DonorRelease", id="a transaction"),

@@ -71,3 +71,16 @@ def test_waits_do_not_move_the_status_by_themselves() -> None:
         cluster.now += 10
         cluster.run()
     assert cluster.status == before
+
+
+def test_a_growth_from_the_future_is_stored_as_now_so_that_its_grace_ends() -> None:
+    cluster = bound()
+    cluster.plan({"decode": 3})
+    cluster.now -= 7200
+    cluster.run()
+    noticed = cluster.now
+    cluster.now += 60
+    cluster.run()
+    grown = cluster.status.role("decode")
+    assert grown is not None
+    assert grown.last_scale_up_time == noticed
