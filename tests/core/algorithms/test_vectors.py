@@ -160,3 +160,33 @@ def test_a_missing_observation_does_not_move_the_forecast_where_dynamo_jumps() -
 def _without_leading_zeros(series: list[float]) -> list[float]:
     first = next(index for index, value in enumerate(series) if value)
     return [float(value) for value in series[first:]]
+
+
+def test_the_sequence_of_a_burst_through_knative_s_windows() -> None:
+    # The peer goes to 25 in panic, to 41 in panic, and to 50 without panic.
+    assert group("knative_kpa_sequences")[0].endswith("50 and panic ends")
+    burst = windows(11, 25, target=1, ready=10, threshold=2)
+    after = windows(30, 41, target=1, ready=25, threshold=2)
+    end = windows(50, 56, target=1, ready=55, threshold=2)
+    assert (burst.replicas, burst.reason) == (25, RoleReason.PANIC)
+    # Knative stays in panic for a stable window after the threshold was last reached; here panic is the threshold alone
+    # (spec), and what was granted is kept by the planner's downward window of 300 s.
+    assert (after.replicas, after.reason) == (30, RoleReason.TOKEN_THROUGHPUT)
+    assert (end.replicas, end.reason) == (50, RoleReason.TOKEN_THROUGHPUT)
+
+
+def test_after_a_burst_knative_holds_by_panic_and_we_by_the_downward_window() -> None:
+    # The peer stays at 100 for half a minute and is at one after a whole.
+    assert group("knative_kpa_sequences")[1].startswith("panic at 100 then load 1")
+    answer = windows(1, 1, target=1, ready=100, threshold=2)
+    assert (answer.replicas, answer.reason, answer.holds_scale_down) == (1, RoleReason.TOKEN_THROUGHPUT, False)
+
+
+def test_old_samples_weigh_as_much_as_new_ones_where_knative_may_let_them_fade() -> None:
+    case = group("knative_weighted_average")[0]
+    history = DemandHistory()
+    for second, value in enumerate(case["values"], start=1):
+        sample = DemandSample(at=START + second, covered_seconds=1, tokens_per_second=float(value))
+        history = history.append(sample, keep_seconds=60)
+    # The spec averages over the window, so it is the plain mean; the fading one is near the newest sample.
+    assert history.average(end=START + 5, seconds=60) == 4.0 < case["expect"]
