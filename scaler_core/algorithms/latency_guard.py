@@ -94,7 +94,7 @@ def guard(
     if latency.is_high:
         return _hold(recommendation, latency.message, least=current, current=current)
     if latency.missing:
-        why = f"p95 {' and '.join(latency.missing)} of a role with work is missing"
+        why = f"p95 {' and '.join(latency.missing)} is missing and the role is not known to be idle"
         return _hold(recommendation, why, least=recommendation.replicas, current=current)
     return recommendation
 
