@@ -54,6 +54,7 @@ def _role_input(
 ) -> RoleInput:
     behavior, name = world.scaler.spec.behavior, role.name
     reading, known = observed.readings[name], settled.status.role(name)
+    warming = {replica.ordinal for replica in observed.counts[name].warming}
     return RoleInput(
         name=name,
         kind=role.kind,
@@ -65,6 +66,7 @@ def _role_input(
         is_complete=reading.is_complete,
         stabilized_up=history.lowest(behavior.scale_up.stabilization_window_seconds),
         stabilized_down=history.highest(behavior.scale_down.stabilization_window_seconds),
+        lowest_ready=next((ordinal for ordinal in range(role.replicas) if ordinal not in warming), None),
         last_scale_up_at=known.last_scale_up_time if known is not None else None,
         growth_blocked=settled.growth_blocked.get(name),
         growth_cap=settled.growth_caps.get(name),

@@ -37,6 +37,8 @@ class RoleInput:
     """Lowest recommendation of the growth window; None while its history does not span the window."""
     stabilized_down: int | None
     """Highest recommendation of the shrink window; None while its history does not span the window."""
+    lowest_ready: int | None = None
+    """The lowest ordinal that is ready; None where none is, or where nobody looked."""
     last_scale_up_at: float | None = None
     growth_blocked: str | None = None
     """Why this role may not grow (an unadmitted Workload that is not our cohort's), in words."""

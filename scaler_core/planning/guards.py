@@ -53,6 +53,18 @@ def no_replica_is_ready(view: RoleView) -> Limit | None:
     return None if is_ready else _hold(view, RoleReason.NO_READY_REPLICAS, "no replica is ready, so none is removed")
 
 
+def last_ready_replica_stays(view: RoleView) -> Limit | None:
+    """A removal does not leave a role without a ready replica, where it could neither serve nor grow.
+
+    The highest ordinals leave first, so the lowest ready one is the last of them.
+    """
+    lowest = view.role.lowest_ready
+    if not lowest:
+        return None
+    message = f"replica {lowest} is the lowest that is ready, so fewer than {lowest + 1} would leave none"
+    return Limit(replicas=min(view.role.current, lowest + 1), reason=RoleReason.NO_READY_REPLICAS, message=message)
+
+
 def coverage_is_incomplete(view: RoleView) -> Limit | None:
     """Load on replicas that were not read may need every one of them."""
     if view.role.is_complete:
@@ -102,6 +114,7 @@ FLOORS: Final[tuple[Rule, ...]] = (
     nothing_was_measured,  # no number, no shrinkage
     algorithm_holds,  # panic and latency need what is there
     no_replica_is_ready,  # zero load on zero ready replicas is no sign of idleness
+    last_ready_replica_stays,  # replicas that do not serve cannot stand in for one that does
     coverage_is_incomplete,  # unread replicas may be busy
     decode_settles,  # added decode replicas have not taken their share yet
 )

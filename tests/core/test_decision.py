@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from scaler_core import transactions
 from scaler_core.api import defaulting
 from scaler_core.api.deployment import ModelDeployment
 from scaler_core.api.meta import ConditionStatus
@@ -13,6 +14,7 @@ from scaler_core.api.ownership import BINDING, Binding
 from scaler_core.api.reasons import ConditionType, Reason, RoleReason
 from scaler_core.api.scaler import FINALIZER, ModelDeploymentScaler
 from scaler_core.api.scaler_status import Cause, Commit, ScalerStatus
+from scaler_core.constraining import plan_input
 from scaler_core.decision import Decision, decide
 from scaler_core.model.action import AddFinalizer, Bind, CommitVector
 from scaler_core.model.scrape import PodScrape, TargetScrape
@@ -287,3 +289,13 @@ def test_a_replayed_snapshot_gives_the_same_decision() -> None:
     pods = tuple(worlds.pods("server", 2))
     snapshot = Snapshot(world=replace(world, pods=pods), scrape=passes.sample(16, pods, 9.0))
     assert decide(snapshot, memory, "d")[0] == decide(snapshot, memory, "d")[0]
+
+
+def test_the_planner_knows_the_lowest_ready_replica() -> None:
+    passes = owner(server=2)
+    pods = (worlds.pod("server", 0, ready=False), worlds.pod("server", 1))
+    world = World(now=START + 16, scaler=passes.scaler, target=passes.target, pods=pods)
+    decision, _ = decide(Snapshot(world=world, scrape=passes.sample(16, pods[1:], 1.0)), passes.memory, "d")
+    assert decision.observation is not None
+    given = plan_input(world, passes.target, transactions.settle(world, "d"), decision.observation, {})
+    assert [role.lowest_ready for role in given.roles] == [1]

@@ -54,6 +54,23 @@ ONE_TO_ONE = ratio("prefill", "decode", 1, 1, 1)
         ),
         pytest.param(role("r", 3, 2, ready=0), FAST, 3, RoleReason.NO_READY_REPLICAS, id="no ready replica keeps"),
         pytest.param(
+            role("r", 2, 1, ready=1, lowest_ready=1),
+            FAST,
+            2,
+            RoleReason.NO_READY_REPLICAS,
+            id="the only ready one stays",
+        ),
+        pytest.param(
+            role("r", 5, 1, ready=2, lowest_ready=2), FAST, 3, RoleReason.NO_READY_REPLICAS, id="the lowest ready stays"
+        ),
+        pytest.param(
+            role("r", 5, 1, ready=3, lowest_ready=0),
+            FAST,
+            1,
+            RoleReason.TOKEN_THROUGHPUT,
+            id="others need not be ready",
+        ),
+        pytest.param(
             role("r", 3, 9, recommendation=recommend(9, holds_growth=True)),
             FAST,
             3,
