@@ -66,7 +66,7 @@ async def _run(settings: Settings) -> None:
 
 
 async def find_versions(settings: Settings, client: KubeClient) -> Versions:
-    """The configured versions where they are served, else the first other one that is (design.md 2.2)."""
+    """The configured versions where they are served, else the first other one that is."""
     scalers = [resources.scalers(version, settings.api_group) for version in _from(settings.scaler_version)]
     targets = [resources.deployments(version, settings.api_group) for version in _from(settings.target_version)]
     return Versions(scalers=await _served(client, scalers), targets=await _served(client, targets))

@@ -72,7 +72,7 @@ class NotFoundError(KubeError):
     def is_absent(self, name: str) -> bool:
         """Whether the server says that this very object does not exist.
 
-        An unserved version answers 404 too, so only details that name the object prove its absence (fence.md H24).
+        An unserved version answers 404 too, so only details that name the object prove its absence.
         """
         return self.status.details.get("name") == name
 
@@ -95,7 +95,7 @@ class InvalidError(KubeError):
 
     @property
     def is_failed_test(self) -> bool:
-        """Whether it reads like a failed `test`: that text and no details (fence.md H18)."""
+        """Whether it reads like a failed `test`: that text and no details."""
         return self.message == FAILED_TEST_MESSAGE and not self.status.details.get("causes")
 
 

@@ -9,7 +9,7 @@
      +-- Unserved <----+       Discovered: relist when the kind is served, else ask again later
 ```
 
-The library's own watch is not used: it repeats a 410 with the same version (style.md 6.4).
+The library's own watch is not used: it repeats a 410 with the same version.
 """
 
 from collections.abc import Callable, Iterable

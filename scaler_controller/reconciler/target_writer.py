@@ -76,7 +76,7 @@ class TargetWriter:
     async def own_counts(self, world: World) -> None:
         """Apply the current counts once, so that a manifest without `replicas` does not take them back to one.
 
-        Giving fields up as their last owner resets them, so nothing less is ever applied later (fence.md H6). A
+        Giving fields up as their last owner resets them, so nothing less is ever applied later. A
         failure is no reason to hold anything up: counts are then owned from the first commit on.
         """
         key = target_key(world.scaler)
@@ -97,7 +97,7 @@ class TargetWriter:
             self._note(world.key, document)
 
     async def _bind(self, world: World, term: int) -> Outcome:
-        """Bind only behind a fence that was seen to refuse (fence.md H7)."""
+        """Bind only behind a fence that was seen to refuse."""
         target = _existing(world)
         try:
             await self.client.patch_json(

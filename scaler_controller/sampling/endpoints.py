@@ -1,4 +1,4 @@
-"""Where a Pod serves its metrics: the scrape annotations of the target's operator (target-contract.md 3.5)."""
+"""Where a Pod serves its metrics: the scrape annotations of the target's operator."""
 
 import re
 from functools import lru_cache

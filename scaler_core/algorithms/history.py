@@ -41,6 +41,12 @@ class DemandHistory:
         """Whether samples reach back to that moment."""
         return bool(self.samples) and self.samples[0].at - self.samples[0].covered_seconds <= start
 
+    def measured_seconds(self, *, end: float, seconds: float) -> float:
+        """How much of the window (end - seconds, end] any sample covers."""
+        start = end - seconds
+        spans = (min(sample.at, end) - max(sample.at - sample.covered_seconds, start) for sample in self.samples)
+        return min(seconds, sum(span for span in spans if span > 0))
+
     def average(self, *, end: float, seconds: float) -> float | None:
         """Mean demand over the covered part of the window (end - seconds, end]; None where nothing covers it.
 

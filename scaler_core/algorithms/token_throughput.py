@@ -20,6 +20,9 @@ class WindowAverages:
 
     stable: Fraction
     panic: Fraction
+    stable_text: str = ""
+    """The stable window in words: its length, and how much of it was measured where that is less."""
+    panic_text: str = ""
 
 
 def window_averages(history: DemandHistory, spec: TokenThroughput, *, end: float) -> WindowAverages | None:
@@ -28,7 +31,17 @@ def window_averages(history: DemandHistory, spec: TokenThroughput, *, end: float
     panic = history.average(end=end, seconds=spec.panic_window_seconds)
     if stable is None or panic is None:
         return None
-    return WindowAverages(stable=exact(stable), panic=exact(panic))
+    return WindowAverages(
+        stable=exact(stable),
+        panic=exact(panic),
+        stable_text=_window(history, end, spec.stable_window_seconds),
+        panic_text=_window(history, end, spec.panic_window_seconds),
+    )
+
+
+def _window(history: DemandHistory, end: float, seconds: int) -> str:
+    measured = history.measured_seconds(end=end, seconds=seconds)
+    return f"{seconds} s" if measured > 0.9 * seconds else f"the {number(measured)} s measured of {seconds} s"
 
 
 def is_panic(averages: WindowAverages, spec: TokenThroughput, *, ready: int, capacity: Fraction) -> bool:
@@ -59,7 +72,7 @@ def recommend(
     return Recommendation(
         replicas=wanted,
         reason=RoleReason.TOKEN_THROUGHPUT,
-        message=f"{number(averages.stable)} tokens/s over {spec.stable_window_seconds} s against a capacity of "
+        message=f"{number(averages.stable)} tokens/s over {averages.stable_text} against a capacity of "
         f"{number(capacity)} for each replica: {formula}",
         demand=float(averages.stable),
     )
@@ -75,7 +88,7 @@ def _in_panic(
     return Recommendation(
         replicas=max(wanted, current),
         reason=RoleReason.PANIC,
-        message=f"{number(averages.panic)} tokens/s over {spec.panic_window_seconds} s reach {number(threshold)} x "
+        message=f"{number(averages.panic)} tokens/s over {averages.panic_text} reach {number(threshold)} x "
         f"{ready_replicas(ready)} x {number(capacity)} = {number(threshold * ready * capacity)}: "
         f"ceil({number(larger)} / {number(capacity)}) = {wanted}{held}",
         holds_scale_down=True,

@@ -65,7 +65,7 @@ class RoleStatus(Wire):
 
 
 class Retirement(Wire):
-    """The one retirement operation of a target (target-contract.md 5.2)."""
+    """The one retirement operation of a target."""
 
     role_name: str
     replica_ordinal: int = 0

@@ -1,4 +1,4 @@
-"""The two annotations by which a scaler owns a target's counts; one parser for both processes (design.md 7)."""
+"""The two annotations by which a scaler owns a target's counts; one parser for both processes."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The part of a Pod that a scaler reads (target-contract.md 3)."""
+"""The part of a Pod that a scaler reads."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The part of a Kueue `Workload` that a scaler reads, and its name (target-contract.md 4)."""
+"""The part of a Kueue `Workload` that a scaler reads, and its name."""
 
 from typing import Final
 

@@ -9,7 +9,7 @@ from scaler_core.model.plan import Blocked
 
 
 def judge_eligibility(spec: ScalerSpec, target: ModelDeployment) -> Blocked | None:
-    """Why nothing may be planned for this target, or None (spec, Bounds and ratios and Limitations; design.md 3.9).
+    """Why nothing may be planned for this target, or None (spec, Bounds and ratios and Limitations).
 
     Bounds must cover exactly the target's roles; roles with a custom command or an elastic width are not scaled.
     """

@@ -1,4 +1,4 @@
-"""Whether the control plane moved: the only reason to write a status (spec, Status; design.md 8.1)."""
+"""Whether the control plane moved: the only reason to write a status (spec, Status)."""
 
 from collections.abc import Hashable
 

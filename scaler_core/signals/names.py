@@ -1,4 +1,4 @@
-"""The names that the two engines give to what we need (target-contract.md 7)."""
+"""The names that the two engines give to what we need."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product

@@ -1,4 +1,4 @@
-"""Pods to replicas: which replicas are capacity, and which Pods answer for them (target-contract.md 3).
+"""Pods to replicas: which replicas are capacity, and which Pods answer for them.
 
 A replica of several Pods is answered by its first member; under external data parallelism every member answers for
 its own share. A replica whose answer cannot be named (members missing, two leaders, sizes that disagree) is neither

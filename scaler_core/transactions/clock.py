@@ -1,4 +1,4 @@
-"""Stored moments against `now` (design.md 6.15): the clocks of two leaders differ, and a clock may step.
+"""Stored moments against `now`: the clocks of two leaders differ, and a clock may step.
 
 A start in the future counts as now, and an end lies at most its own length ahead. Both are stored back, so a wait is
 never longer than its length from the moment that this was noticed. A step backwards can start a wait anew, which never

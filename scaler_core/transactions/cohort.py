@@ -1,4 +1,4 @@
-"""The replicas that one commit added, until every one is admitted (spec, Pacing and guards; design.md 6.4, 6.8).
+"""The replicas that one commit added, until every one is admitted (spec, Pacing and guards).
 
 | State   | Event     | State   | Then                                                                             |
 |---------|-----------|---------|----------------------------------------------------------------------------------|

@@ -1,4 +1,4 @@
-"""Who gives a replica to whom (spec, Resource rebalancing; design.md 6.9)."""
+"""Who gives a replica to whom (spec, Resource rebalancing)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

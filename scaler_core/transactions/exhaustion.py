@@ -1,4 +1,4 @@
-"""Growth that found no capacity (design.md 6.5).
+"""Growth that found no capacity.
 
 An episode begins with the rollback of a timed-out cohort; its name is the target generation after that rollback, so the
 scaler's own commits do not begin another one. Within it the same growth waits `min(30 min, pendingTimeout x 2^k)`, and

@@ -1,4 +1,4 @@
-"""The write-ahead record of one commit (design.md 6.1): stored in `status.pendingCommit`, then one target write.
+"""The write-ahead record of one commit: stored in `status.pendingCommit`, then one target write.
 
 | State  | Event      | State  | What tells                                                                         |
 |--------|------------|--------|------------------------------------------------------------------------------------|

@@ -1,4 +1,4 @@
-"""The JSON Patches of the target, and what the API server's answer to one means (design.md 6.2, fence.md H18).
+"""The JSON Patches of the target, and what the API server's answer to one means.
 
 Every write tests what it rests on: the UID, the generation, the exact text of both annotations, and the name and count
 of every role that it changes. JSON Patch cannot test that something is absent, so while one of the annotations is

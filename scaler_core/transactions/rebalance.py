@@ -1,4 +1,4 @@
-"""One replica from a donor to a receiver that found no capacity (spec, Resource rebalancing; design.md 6.9).
+"""One replica from a donor to a receiver that found no capacity (spec, Resource rebalancing).
 
 | State           | Event     | State             | Then                                                              |
 |-----------------|-----------|-------------------|-------------------------------------------------------------------|

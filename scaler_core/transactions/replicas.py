@@ -1,4 +1,4 @@
-"""Single replicas of the target: whether one was admitted, and whether one is gone (target-contract.md 4.2, 5.4).
+"""Single replicas of the target: whether one was admitted, and whether one is gone.
 
 With the Workload API a replica is admitted by its own Workload, found by the name that role and ordinal give. The name
 is the same for every replica that ever had this ordinal, so a Workload that was there before the commit does not

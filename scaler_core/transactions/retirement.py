@@ -1,4 +1,4 @@
-"""The replicas that one commit removed, until every one is gone (spec, Pacing and guards; target-contract.md 5).
+"""The replicas that one commit removed, until every one is gone (spec, Pacing and guards).
 
 | State    | Event     | State    | Then                                                                               |
 |----------|-----------|----------|------------------------------------------------------------------------------------|

@@ -1,4 +1,4 @@
-"""The `/metrics` text of a replica, as vLLM and SGLang write it (target-contract.md 7.1 and 7.2)."""
+"""The `/metrics` text of a replica, as vLLM and SGLang write it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

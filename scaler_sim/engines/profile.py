@@ -76,7 +76,7 @@ TTFT_BOUNDS: Final[dict[Engine, tuple[float, ...]]] = {
         0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0, 20.0, 40.0, 60.0, 80.0, 100.0, 200.0, 400.0,
     ),
 }  # fmt: skip
-"""Bucket bounds of the time to first token, in seconds (target-contract.md 7.1 and 7.2)."""
+"""Bucket bounds of the time to first token, in seconds."""
 
 ITL_BOUNDS: Final[dict[Engine, tuple[float, ...]]] = {
     Engine.VLLM: (

@@ -1,4 +1,4 @@
-"""Quota and joint admission of replicas, in Kueue's words (target-contract.md 4)."""
+"""Quota and joint admission of replicas, in Kueue's words."""
 
 from collections.abc import Iterator, MutableMapping
 

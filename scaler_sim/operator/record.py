@@ -1,4 +1,4 @@
-"""The retirement record of a target (target-contract.md 5.2)."""
+"""The retirement record of a target."""
 
 from enum import StrEnum
 from typing import Final

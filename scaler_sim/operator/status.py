@@ -1,4 +1,4 @@
-"""The target's status, as the real operator words it (target-contract.md 2)."""
+"""The target's status, as the real operator words it."""
 
 from typing import Any
 

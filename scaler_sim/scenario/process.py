@@ -1,6 +1,7 @@
 """A product process as a child: its log in a file, its end certain."""
 
 import asyncio
+import ctypes
 import os
 import signal
 import socket
@@ -15,6 +16,7 @@ import aiohttp
 
 POLL_SECONDS: Final = 0.05  # real seconds
 TAIL_LINES: Final = 15
+PR_SET_PDEATHSIG: Final = 1  # linux/prctl.h
 
 
 class ProcessError(RuntimeError):
@@ -26,6 +28,12 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def _end_with_parent() -> None:
+    """Have the kernel end this child when its parent is killed; where there is no such call, only a stop ends it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 @dataclass(kw_only=True)
@@ -65,6 +73,7 @@ class Child:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
+                preexec_fn=_end_with_parent,
                 env=os.environ | {"PYTHONUNBUFFERED": "1"},
             )
 

@@ -125,7 +125,8 @@ def test_the_message_of_growth() -> None:
     ]
     assert answer.message == (
         "p95 TTFT of 900 ms is 1.8 x its target of 500 ms, above 1.2 x: one more than the current 3 replicas = 4; "
-        "otherwise 1500 tokens/s over 180 s against a capacity of 1000 for each replica: ceil(1500 / 1000) = 2"
+        "otherwise 1500 tokens/s over the 15 s measured of 180 s against a capacity of 1000 for each replica: "
+        "ceil(1500 / 1000) = 2"
     )
 
 

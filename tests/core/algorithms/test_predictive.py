@@ -117,7 +117,7 @@ def test_the_forecast_waits_for_min_points(points: int, reason: RoleReason) -> N
 
 def test_the_message_of_warming_up_counts() -> None:
     message = last([1900.0] * 4).message
-    assert message.startswith("the predictor has 4 of 6 observations; until then 1900 tokens/s over 180 s")
+    assert message.startswith("the predictor has 4 of 6 observations; until then 1900 tokens/s over the 60 s measured")
 
 
 def test_while_warming_up_holds_and_panic_of_the_token_result_stay() -> None:

@@ -210,3 +210,14 @@ def test_more_demand_never_asks_for_fewer_and_never_for_less_than_one(base: list
 def test_the_history_stays_bounded() -> None:
     memory = feed([1.0] * 400, spec=token_spec(stableWindowSeconds=600)).memory
     assert len(memory.roles["server"].history.samples) == 40
+
+
+@pytest.mark.parametrize(
+    ("samples", "words"),
+    [
+        pytest.param(1, "over the 15 s measured of 180 s", id="a young window names what it rests on"),
+        pytest.param(12, "over 180 s", id="a full window is its length"),
+    ],
+)
+def test_the_sentence_says_how_much_of_the_window_was_measured(samples: int, words: str) -> None:
+    assert words in feed([900.0] * samples).recommendations["server"].message

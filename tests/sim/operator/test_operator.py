@@ -1,4 +1,4 @@
-"""The facts of the target that a scaler relies on (target-contract.md 2 to 5), on the embedded API server."""
+"""The facts of the target that a scaler relies on, on the embedded API server."""
 
 import pytest
 
