@@ -30,7 +30,7 @@ e2e: $(VENV)/.ready ## the product on a real control plane: KUBEBUILDER_ASSETS=D
 	@test -n "$$KUBEBUILDER_ASSETS" || test "$$MDS_E2E_USE_CLUSTER" = 1 || { \
 	  echo "make e2e needs a control plane: set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver (setup-envtest"; \
 	  echo "makes one), or KUBECONFIG together with MDS_E2E_USE_CLUSTER=1 to run on an existing cluster."; exit 2; } >&2
-	$(RUN) pytest e2e tests/conformance tests/chart
+	$(RUN) pytest --reruns 1 e2e tests/conformance tests/chart
 
 long: $(VENV)/.ready ## the long profiles: properties, fuzzing, and MDS_INTERLEAVINGS=5000 orders of crashes, errors and leader changes
 	$(RUN) pytest -n 2 --dist worksteal -m "long and not e2e" tests
