@@ -42,7 +42,8 @@ class Judge:
         self.landings: list[Landing] = []
         self.overdue: set[int] = set()
         """Versions that a request made long after its deadline."""
-        self.highest_term: dict[str, int] = {}
+        self.terms: dict[str, list[int]] = {}
+        """Highest terms of bindings and of decisions by the target's UID."""
         self.donations: set[tuple[str, int]] = set()
         self.last_sample: float | None = None
 
@@ -63,12 +64,15 @@ class Judge:
     # -- the target ---------------------------------------------------------------------------------------------------
 
     def judge_target(self, version: int, change: Change) -> None:
-        if change.before is None or change.type is EventType.DELETED:
+        if change.type is EventType.DELETED:
+            return
+        if change.before is None:
+            self.judge_terms({"metadata": {}}, change.stored.document)
             return
         before, after = change.before.document, change.stored.document
         if before["metadata"]["uid"] != after["metadata"]["uid"]:
             return
-        self.judge_terms(after)
+        self.judge_terms(before, after)
         old, new = _annotation(before, DECISION), _annotation(after, DECISION)
         has_moved = _counts(before) != _counts(after)
         if version in self.server.foreign:
@@ -78,16 +82,19 @@ class Judge:
         elif new is not None:
             self.judge_commit(version, ModelDeployment.from_wire(before), ModelDeployment.from_wire(after))
 
-    def judge_terms(self, after: dict[str, Any]) -> None:
-        uid, terms = after["metadata"]["uid"], [0]
-        for key, parse in ((BINDING, parse_binding), (DECISION, parse_decision)):
-            text = _annotation(after, key)
-            if text is not None:
-                terms.append(parse(text).term)
-        if len(terms) == 1:
-            return
-        assert max(terms) >= self.highest_term.get(uid, 0), "terms never decrease"
-        self.highest_term[uid] = max(terms)
+    def judge_terms(self, before: dict[str, Any], after: dict[str, Any]) -> None:
+        """Every binding has a higher term than all before it, and decisions never go back."""
+        uid, known = after["metadata"]["uid"], self.terms.setdefault(after["metadata"]["uid"], [0, 0])
+        old, new = _annotation(before, BINDING), _annotation(after, BINDING)
+        if new is not None and new != old:
+            term = parse_binding(new).term
+            assert term > known[0], f"{uid} is bound under term {term} after {known[0]}"
+            known[0] = term
+        text = _annotation(after, DECISION)
+        if text is not None:
+            term = parse_decision(text).term
+            assert term >= known[1], f"{uid} is decided under term {term} after {known[1]}"
+            known[1] = term
 
     def judge_commit(self, version: int, before: ModelDeployment, after: ModelDeployment) -> None:
         decision = parse_decision(after.metadata.annotations[DECISION])

@@ -178,11 +178,15 @@ class Model(RuleBasedStateMachine):
         last, cohort_before = after.last_commit, before.pending_cohort
         if last is None or last == before.last_commit or last.cause is not Cause.ROLLBACK:
             return
-        assert cohort_before is not None
-        grown = cohort.grown_roles(cohort_before.baseline_vector, cohort_before.target_vector)
+        if cohort_before is not None:
+            base, aim = cohort_before.baseline_vector, cohort_before.target_vector
+        else:  # the same pass found that the growth had landed, too long ago
+            assert before.pending_commit is not None
+            base, aim = before.pending_commit.baseline_vector, before.pending_commit.vector
+        grown = cohort.grown_roles(base, aim)
         spec = self.cluster.snapshot().scaler.spec
         undone = legality.component_roles(grown, last.vector, spec)
-        base, now = cohort_before.baseline_vector, last.baseline_vector
+        now = last.baseline_vector
         wanted = {role: base[role] if role in undone else now[role] for role in last.vector}
         is_exact = legality.is_legal(wanted, spec)  # counts changed past the fence can make the baseline illegal
         for role, count in last.vector.items():
