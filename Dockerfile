@@ -25,8 +25,7 @@ RUN python -m pip wheel --no-index --no-deps --no-build-isolation --wheel-dir /d
 
 FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="model-deployment-scaler" \
-      org.opencontainers.image.description="Autoscaler for the roles of LLM serving deployments on Kubernetes" \
-      org.opencontainers.image.licenses="Apache-2.0"
+      org.opencontainers.image.description="Autoscaler for the roles of LLM serving deployments on Kubernetes"
 # Nothing is installed into a running container.
 RUN python -m pip uninstall --yes --quiet --root-user-action=ignore setuptools wheel pip
 COPY --from=build /venv /venv
