@@ -28,7 +28,7 @@ from scaler_core.admission.verdict import (
 from scaler_core.api import scaler as names
 
 DEFAULT_NAMESPACE: Final = "default"
-KINDS: Final = (names.KIND, names.TARGET_KIND)
+SERVED: Final = tuple(f"{names.GROUP}/{version}" for version in names.VERSIONS)
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _LONGEST_NAME: Final = 253
 Document = Mapping[str, JsonValue]
@@ -48,11 +48,15 @@ class Finding:
 
 
 def is_ours(document: JsonValue) -> bool:
-    """Whether a document is of one of the two kinds, in any version of their group."""
+    """Whether a document is of one of the two kinds.
+
+    Nobody else has a kind named like the scaler, so there another apiVersion is a slip; deployments of other groups are
+    other people's.
+    """
     if not isinstance(document, dict):
         return False
-    group = str(document.get("apiVersion") or "").partition("/")[0]
-    return group == names.GROUP and document.get("kind") in KINDS
+    kind, group = document.get("kind"), str(document.get("apiVersion") or "").partition("/")[0]
+    return kind == names.KIND or (group == names.GROUP and kind == names.TARGET_KIND)
 
 
 def identity(document: Document) -> tuple[str, str]:
@@ -65,7 +69,18 @@ def identity(document: Document) -> tuple[str, str]:
 def judge_all(documents: Sequence[Document]) -> tuple[Finding, ...]:
     """The findings on documents of our kinds, in their order."""
     targets = {identity(one): one for one in documents if one.get("kind") == names.TARGET_KIND}
-    return tuple(_named(document, _judge(document, targets)) for document in documents)
+    return tuple(_served(document, _named(document, _judge(document, targets))) for document in documents)
+
+
+def _served(document: Document, finding: Finding) -> Finding:
+    """The API server knows the kind in the versions of our group only."""
+    version = document.get("apiVersion")
+    if version in SERVED:
+        return finding
+    says = f": {messages.word(version)} refused: it has no {document.get('kind')}" if version else " is missing"
+    message = f"apiVersion{says}; write {SERVED[0]} (api-version)"
+    violation = Violation(field="apiVersion", value=str(version or ""), rule="api-version", message=message)
+    return Finding(violations=(violation, *finding.violations), warnings=finding.warnings)
 
 
 def _named(document: Document, finding: Finding) -> Finding:

@@ -206,3 +206,29 @@ def test_names_are_judged_as_the_api_server_does(metadata: dict[str, str], says:
 @pytest.mark.parametrize("metadata", [{"name": "a.b-2"}, {"generateName": "llm-"}])
 def test_good_and_generated_names_pass(metadata: dict[str, str], tmp_path: Path) -> None:
     assert run("-f", write(tmp_path / "a.yaml", {**GOOD, "metadata": metadata})).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("version", "says"),
+    [
+        pytest.param(
+            "wrkr.gpustack.ai/v1",
+            "apiVersion: wrkr.gpustack.ai/v1 refused: it has no ModelDeploymentScaler; write worker.gpustack.ai/v1",
+            id="a misspelt group",
+        ),
+        pytest.param(
+            "worker.gpustack.ai/v9",
+            "apiVersion: worker.gpustack.ai/v9 refused: it has no ModelDeploymentScaler; write worker.gpustack.ai/v1",
+            id="a version that nobody serves",
+        ),
+        pytest.param("", "apiVersion is missing; write worker.gpustack.ai/v1", id="no version"),
+    ],
+)
+def test_a_slip_in_the_api_version_is_no_other_kind(version: str, says: str, tmp_path: Path) -> None:
+    answer = run("-f", write(tmp_path / "a.yaml", {**GOOD, "apiVersion": version}))
+    assert answer.exit_code == 1
+    assert says in answer.output
+
+
+def test_the_older_version_is_served_too(tmp_path: Path) -> None:
+    assert run("-f", write(tmp_path / "a.yaml", {**GOOD, "apiVersion": "worker.gpustack.ai/v1alpha1"})).exit_code == 0
