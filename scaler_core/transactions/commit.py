@@ -133,23 +133,28 @@ def _rolled_back(draft: Draft, commit: Commit, world: World) -> Draft:
     return exhausted(draft, commit.vector, commit.target_generation, world)
 
 
-def _after_rollback(last: LastScaleDown | None, commit: Commit) -> LastScaleDown:
+def _after_rollback(last: LastScaleDown | None, commit: Commit) -> LastScaleDown | None:
     """The removals to follow: a plan's unfinished ones go on alone; where none is left, the rollback's own.
 
     An abort of the plan's removals is restored, one of a rollback's is not, so the two never mix.
     """
+    before, after = commit.baseline_vector, commit.vector
+    if not shrunk_roles(before, after):
+        return last
     undo = _scale_down(commit)
-    if last is None or last.is_finished:
-        return undo if last is None else undo.model_copy(update={"cooldown_until": last.cooldown_until})
-    before, after = dict(last.pre_scale_down_vector), commit.vector
+    if last is None:
+        return undo
+    undo = undo.model_copy(update={"cooldown_until": last.cooldown_until})
+    known = last.pre_scale_down_vector
+    if last.is_finished:
+        return undo
     if last.is_rollback:
-        higher = {role: max(before.get(role, 0), count) for role, count in commit.baseline_vector.items()}
-        return undo.model_copy(update={"pre_scale_down_vector": higher, "cooldown_until": last.cooldown_until})
-    lowered = {role: min(before.get(role, 0), after[role]) for role in shrunk_roles(commit.baseline_vector, after)}
-    kept = {**before, **lowered}
-    if not any(kept.get(role, 0) > count for role, count in after.items()):
-        return undo.model_copy(update={"cooldown_until": last.cooldown_until})
-    return last.model_copy(update={"pre_scale_down_vector": kept})
+        higher = {role: max(known.get(role, 0), count) for role, count in before.items()}
+        return undo.model_copy(update={"pre_scale_down_vector": higher})
+    kept = {**known, **{role: min(known.get(role, 0), after[role]) for role in shrunk_roles(before, after)}}
+    if any(kept.get(role, 0) > count for role, count in after.items()):
+        return last.model_copy(update={"pre_scale_down_vector": kept})
+    return undo
 
 
 def _spare_restored(draft: Draft, commit: Commit) -> Draft:

@@ -156,7 +156,9 @@ def _trace_intent(draft: Draft, scene: Scene) -> tuple[Draft, Look | None]:
         return draft, None
     event = intent.trace(pending, scene.target, scene.claim, scene.world)
     if event is intent.IntentEvent.LANDED:
-        return commit.landed(draft, pending, scene.world, "found on the target"), None
+        draft = commit.landed(draft, pending, scene.world, "found on the target")
+        # When it arrived nobody knows, and only samples of later show it: the plan waits for one of those.
+        return draft.having(last_commit=pending.model_copy(update={"timestamp": scene.now})), None
     if event is intent.IntentEvent.OPEN:
         return draft, Look(wait=intent.wait_for_answer(pending, scene.now), why="a write got no answer yet")
     if event is intent.IntentEvent.EXPIRED and pending.cause is Cause.DONOR_RELEASE and draft.status.rebalance:

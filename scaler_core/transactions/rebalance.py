@@ -94,7 +94,9 @@ def begin_episode(old: RebalanceStatus | None, exhaustion: Exhaustion, now: floa
     episode = exhaustion.episode_generation
     message = "growth found no capacity"
     if old is not None and state_of(old) is RebalanceState.RECEIVER_ACQUIRE:
-        return move(old, RebalanceEvent.EXHAUSTED, f"{old.receiver_role} could not use what {old.donor_role} released")
+        old = move(old, RebalanceEvent.EXHAUSTED, f"{old.receiver_role} could not use what {old.donor_role} released")
+        if old.exhaustion_episode_generation == episode:
+            return old  # else an edit ended that episode while the leg was under way
     REBALANCE.after(state_of(old), RebalanceEvent.EXHAUSTED)
     is_same = old is not None and old.exhaustion_episode_generation == episode
     return RebalanceStatus(

@@ -94,7 +94,7 @@ def is_recorded(status: ScalerStatus, claim: Claim) -> bool:
 def needs_direct_read(world: World, status: ScalerStatus, standing: Standing) -> bool:
     """Whether a lagging cache would explain the binding just as well: we hold one and see none, or the other way.
 
-    A deleting scaler must not go while a binding that it asked for may be there: nobody could release it then.
+    A scaler must not forget (or go) while a binding that it asked for may be there: nobody would release it then.
     """
     if world.target_read_at is not None or status.binding is None:
         return False
@@ -104,7 +104,7 @@ def needs_direct_read(world: World, status: ScalerStatus, standing: Standing) ->
             return status.binding.term is not None
         case Standing.INVALID_BINDING:
             return names_us
-        case Standing.DELETING:
+        case Standing.DELETING | Standing.SUSPENDED | Standing.SHADOW:
             return not names_us and (status.binding.term is not None or status.binding.pending_term is not None)
         case _:
             return False

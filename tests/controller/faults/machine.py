@@ -185,15 +185,23 @@ class Faults(RuleBasedStateMachine):
             self.operator.abort()
         self.interval(self.leader, loads, fates[3:], 6)
 
-    @rule(loads=LOADS, what=st.sampled_from([*EDITS]), seconds=st.sampled_from([0, 5, 14, 31]), leads=st.booleans())
-    def overtake(self, loads: dict[str, int], what: str, seconds: int, leads: bool) -> None:
-        """A commit that gets no answer, an edit, a pass of somebody, and only then the commit's arrival."""
+    @rule(
+        loads=LOADS,
+        what=st.sampled_from(["image", *EDITS]),
+        seconds=st.sampled_from([0, 5, 14, 31]),
+        fates=FATES,
+        leads=st.booleans(),
+    )
+    def overtake(self, loads: dict[str, int], what: str, seconds: int, fates: list[Fate], leads: bool) -> None:
+        """A commit that gets no answer, an edit, a calmer pass of somebody, and only then the commit's arrival."""
+        calm = {role: self.server.counts().get(role, 1) for role in ROLES}
         self.interval(self.leader, loads, [Fate.SERVED, Fate.LATE], 1)
         if leads:
             self.change_leader()
         self.edit(what)
         self.clock.seconds += seconds
-        self.reconcile(len(self.processes) - 1, [], set())
+        self.sample(len(self.processes) - 1, calm, set())
+        self.reconcile(len(self.processes) - 1, fates, set())
         if self.flights:
             self.arrive(len(self.flights) - 1)
 

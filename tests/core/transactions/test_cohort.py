@@ -2,6 +2,9 @@
 
 import pytest
 
+from scaler_core.api.scaler_status import Cause, Commit
+from scaler_core.transactions import commit
+from scaler_core.transactions.draft import Draft
 from tests.core.transactions.cluster import Cluster, Fault, bound, scaler_document, target_document
 
 BAND = [{"numeratorRole": "prefill", "denominatorRole": "decode", "min": "0.5", "max": "2"}]
@@ -297,3 +300,13 @@ def roll_back(cluster: Cluster) -> None:
     cluster.run()
     assert cluster.vector == {"prefill": 2, "decode": 2}
     cluster.now += 301
+
+
+def test_a_rollback_that_only_grows_leaves_the_scale_down_alone() -> None:
+    cluster = bound()
+    undo = Commit(
+        decision_id="undo", term=1, vector={"prefill": 3, "decode": 2}, baseline_vector=cluster.vector,
+        timestamp=cluster.now, target_generation=2, cause=Cause.ROLLBACK,
+    )  # fmt: skip
+    draft = commit.landed(Draft(status=cluster.status), undo, cluster.snapshot())
+    assert draft.status.last_scale_down == cluster.status.last_scale_down

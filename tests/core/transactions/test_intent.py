@@ -49,6 +49,18 @@ def test_a_commit_that_nobody_confirmed_is_found_on_the_target(fault: Fault) -> 
     assert cluster.events() == ["ScaledUp"]
 
 
+def test_a_commit_that_was_found_counts_from_then_on_and_its_cohort_from_when_it_was_asked_for() -> None:
+    cluster = bound()
+    asked_at = cluster.now
+    cluster.plan({"prefill": 3}, Fault.ANSWER_LOST)
+    cluster.now += 12
+    cluster.run()
+    status = cluster.status
+    assert status.last_commit is not None
+    assert status.pending_cohort is not None
+    assert (status.last_commit.timestamp, status.pending_cohort.started_at) == (asked_at + 12, asked_at)
+
+
 def test_a_crash_before_the_status_write_leaves_nothing_behind() -> None:
     cluster = bound()
     cluster.plan(GROWN, Fault.CRASH_BEFORE_STATUS)

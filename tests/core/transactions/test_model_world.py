@@ -176,7 +176,8 @@ class Model(RuleBasedStateMachine):
 
     def check_rollback(self, before: ScalerStatus, after: ScalerStatus) -> None:
         last, cohort_before = after.last_commit, before.pending_cohort
-        if last is None or last == before.last_commit or last.cause is not Cause.ROLLBACK:
+        known = before.last_commit.decision_id if before.last_commit is not None else ""
+        if last is None or last.decision_id == known or last.cause is not Cause.ROLLBACK:
             return
         if cohort_before is not None:
             base, aim = cohort_before.baseline_vector, cohort_before.target_vector

@@ -268,6 +268,26 @@ def test_a_second_donation_in_one_episode_is_blocked_and_a_new_episode_may_donat
     assert ask(cluster, prefill=5, decode=2) == "decode"
 
 
+def test_an_edit_during_the_receiver_leg_begins_an_episode_with_a_donation_of_its_own() -> None:
+    cluster = released(rebalance=PRIORITY)
+    for _ in range(3):
+        cluster.operate()
+    cluster.quota = 0
+    cluster.run()
+    assert reason(cluster) == "ReceiverAcquire"
+    cluster.edit()  # the episode ends, and the leg goes on
+    cluster.run()
+    assert cluster.status.exhaustion is None
+    cluster.operate()
+    cluster.now += 300
+    cluster.run()
+    assert reason(cluster) == "ResourceExhausted"
+    for _ in range(4):
+        cluster.operate()
+    cluster.run()
+    assert ask(cluster, prefill=4) == "decode"
+
+
 def test_a_donor_leg_that_vanished_counts_as_the_donation_because_it_may_still_arrive() -> None:
     cluster = exhausted()
     ask(cluster, Fault.LATE, prefill=4, decode=3)

@@ -227,6 +227,17 @@ def test_a_deleted_scaler_does_not_trust_a_cache_that_shows_no_binding() -> None
     assert isinstance(transactions.settle(cluster.snapshot(fresh=False), "x").action, Release)
 
 
+@pytest.mark.parametrize("spec", [{"suspend": True}, {"mode": "Shadow"}], ids=["suspended", "Shadow"])
+def test_who_lets_go_does_not_forget_a_binding_because_a_cache_shows_none(spec: dict[str, object]) -> None:
+    cluster = bound()
+    cluster.edit_scaler(**spec)
+    stale = target_document(prefill=2, decode=2)
+    settled = transactions.settle(cluster.snapshot(fresh=False, target=stale), "x")
+    assert (settled.planning, settled.action) == (Planning.FRESH_READ, None)
+    assert settled.status.binding == cluster.status.binding
+    assert isinstance(transactions.settle(cluster.snapshot(fresh=False), "x").action, Release)
+
+
 def test_meeting_anothers_binding_is_told_once() -> None:
     cluster = annotated(OTHER)
     settled = cluster.run()
