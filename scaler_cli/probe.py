@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from scaler_cli import solo
+from scaler_cli import solo, two_texts
 from scaler_core.api.deployment import RoleKind
 from scaler_core.api.scaler_status import SignalState
 from scaler_core.model.reading import RoleReading
@@ -47,7 +47,8 @@ def probe(
     source: Annotated[str, typer.Argument(metavar="URL|FILE", help="An engine's metrics; - is standard input.")],
     second: Annotated[str | None, typer.Argument(metavar="SECOND", help="The same engine's metrics, later.")] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=0.001, help="Seconds between the two; with one URL, read it twice so far apart.")
+        float | None,
+        typer.Option(min=0.001, help="Seconds between the two; URLs are read so far apart, one URL twice."),
     ] = None,
     kind: Annotated[RoleKind, typer.Option(case_sensitive=False, help="Role that the engine plays.")] = RoleKind.SERVER,
     output: Annotated[Output, typer.Option("--output", "-o", help="text or json.")] = Output.TEXT,
@@ -67,17 +68,18 @@ def probe(
         if seconds is None:
             found = _Finding(kind=kind, counters=first)
         else:
-            if second is None:
+            if _is_url(source) and _is_url(again):
                 asyncio.run(_wait(seconds))
             current = _counters(again, tls)
-            found = _Finding(kind=kind, counters=current, reading=solo.read_pair(first, current, seconds, kind))
+            reading = solo.read_pair(first, current, seconds, kind)
+            found = _Finding(kind=kind, counters=current, earlier=first, reading=reading)
     except UnreadableError as error:
         if output is Output.JSON:
             typer.echo(json.dumps({"error": str(error)}))
         typer.echo(f"mds probe: {error}", err=True)
         raise typer.Exit(FOUND_A_PROBLEM) from None
     typer.echo(json.dumps(found.document(), indent=2) if output is Output.JSON else found.text())
-    for problem in found.problems():
+    for problem in [*found.problems(), *found.remarks()]:
         typer.echo(f"mds probe: {again}: {problem}", err=True)
     raise typer.Exit(FOUND_A_PROBLEM if found.problems() else FINE)
 
@@ -89,6 +91,8 @@ class _Finding:
     kind: RoleKind
     counters: EngineCounters
     """Of the newer text."""
+    earlier: EngineCounters | None = None
+    """Of the older text, with two."""
     reading: RoleReading | None = None
     """With two texts."""
 
@@ -98,9 +102,19 @@ class _Finding:
         if self.counters.engine is None:
             return ["no vLLM or SGLang signal in its metrics"]
         found = [f"missing: {', '.join(WORDS[signal] for signal in missing)}"] if missing else []
-        if self.reading is not None and self.reading.state is SignalState.MISSING:
-            found.extend(solo.problems(self.reading))
-        return found
+        if self.earlier is None or self.reading is None:
+            return found
+        if self.earlier.engine is None:
+            return [*found, "the text before it has no vLLM or SGLang signal"]
+        mismatch = two_texts.mismatch(self.earlier, self.counters)
+        if mismatch is not None:
+            return [*found, mismatch]
+        return [*found, *(solo.problems(self.reading) if self.reading.state is SignalState.MISSING else ())]
+
+    def remarks(self) -> list[str]:
+        """What is odd and leaves the exit status alone, one line each."""
+        odd = None if self.earlier is None else two_texts.stillness(self.earlier, self.counters)
+        return [] if odd is None else [odd]
 
     def document(self) -> dict[str, Any]:
         """The names that others rely on."""
@@ -201,6 +215,9 @@ def _check_use(source: str, second: str | None, seconds: float | None) -> None:
         raise typer.BadParameter("two texts need --seconds: the time between them", param_hint="--seconds")
     if seconds is not None and second is None and not _is_url(source):
         raise typer.BadParameter("a file is read once; name a second one", param_hint="SECOND")
+    if second == source and not _is_url(source):
+        what = "standard input is read once" if source == STDIN else f"{source} is named twice"
+        raise typer.BadParameter(f"{what}; name a text that was taken later", param_hint="SECOND")
 
 
 def _is_url(source: str) -> bool:

@@ -57,6 +57,8 @@ class EngineCounters:
     """SGLang's tokens by mode: input, device_hit, host_hit, storage_hit."""
     ttft: Histogram | None = None
     itl: Histogram | None = None
+    models: frozenset[str] = frozenset()
+    """Names of the models that it serves, where its series tell."""
     process_start: float | None = None
     """`process_start_time_seconds`, else the earliest `_created` of a needed family: a change is a restart."""
 

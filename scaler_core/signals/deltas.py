@@ -35,11 +35,11 @@ class Restart:
 def compare(previous: EngineCounters, current: EngineCounters, seconds: float) -> Delta | Restart:
     """What one engine did between two texts that are `seconds` > 0 apart.
 
-    A counter in only one of the texts gives no delta. Any decrease, or another process start, is a restart: then not
-    even the counters that grew say anything.
+    A counter in only one of the texts gives no delta. Any decrease, another process start, another engine or model is a
+    restart: then not even the counters that grew say anything.
     """
-    if None not in (previous.process_start, current.process_start) and previous.process_start != current.process_start:
-        return Restart(why="its process started anew")
+    if (another := _another(previous, current)) is not None:
+        return Restart(why=another)
     changes = tuple(_changes(previous, current))
     latencies = tuple(_latency(*pair) for pair in ((previous.ttft, current.ttft), (previous.itl, current.itl)))
     if any(change < 0 for change in changes) or any(h is not None and histograms.has_decreased(h) for h in latencies):
@@ -53,6 +53,17 @@ def compare(previous: EngineCounters, current: EngineCounters, seconds: float) -
         itl=itl,
         has_moved=any(changes) or any(h is not None and h.count > 0 for h in latencies),
     )
+
+
+def _another(previous: EngineCounters, current: EngineCounters) -> str | None:
+    """What only another process has; what one of the texts does not tell says nothing."""
+    if None not in (previous.engine, current.engine) and previous.engine != current.engine:
+        return f"it was {previous.engine} and is {current.engine}"
+    if previous.models and current.models and previous.models.isdisjoint(current.models):
+        return "it serves another model"
+    if None not in (previous.process_start, current.process_start) and previous.process_start != current.process_start:
+        return "its process started anew"
+    return None
 
 
 def _change(previous: float | None, current: float | None) -> float | None:

@@ -53,6 +53,7 @@ def counters_of(samples: Values, layout: Layout) -> EngineCounters:
         prefill_effective={mode: total for mode, total in modes.items() if total is not None},
         ttft=_histogram(values, layout.histograms.get("ttft")),
         itl=_histogram(values, layout.histograms.get("itl")),
+        models=layout.models,
         process_start=_process_start(values, layout),
     )
 

@@ -61,6 +61,8 @@ class Layout:
     computed: Indexes
     """vLLM's prompt tokens that were computed here."""
     histograms: Mapping[str, HistogramLayout | None]
+    models: frozenset[str]
+    """Every model that a wanted series names."""
     process_starts: Indexes
     created: Indexes
 
@@ -80,6 +82,7 @@ def lay_out(series: tuple[Series, ...]) -> Layout:
             modes={},
             computed=(),
             histograms={},
+            models=frozenset(),
             process_starts=starts,
             created=created,
         )
@@ -96,6 +99,7 @@ def lay_out(series: tuple[Series, ...]) -> Layout:
         modes={mode: found for mode in names.EFFECTIVE_MODES if (found := _with(effective, "mode", mode))},
         computed=_with(sources, "source", names.LOCAL_COMPUTE),
         histograms={signal: _histogram(members, bases) for signal, bases in names.HISTOGRAM_BASES[engine].items()},
+        models=frozenset(value for each in series for label, value in each.labels if label == names.MODEL and value),
         process_starts=starts,
         created=created,
     )

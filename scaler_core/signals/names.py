@@ -49,6 +49,7 @@ HISTOGRAMS: Final[Mapping[Engine, Names]] = {
 PREFIXES: Final = {Engine.VLLM: ("vllm:", "vllm_"), Engine.SGLANG: ("sglang:", "sglang_")}
 EFFECTIVE_MODES: Final = ("input", "device_hit", "host_hit", "storage_hit")
 LOCAL_COMPUTE: Final = "local_compute"
+MODEL: Final = "model_name"
 PROCESS_START: Final = "process_start_time_seconds"
 
 

@@ -28,6 +28,11 @@ def read(*arguments: object, status: int = 0) -> dict[str, Any]:
     return document
 
 
+def without_start(path: Path) -> str:
+    """A text that does not tell when its process, or a counter of it, began."""
+    return "".join(line for line in path.read_text().splitlines(True) if " 1.7e+09" not in line)
+
+
 def test_one_text() -> None:
     assert read(FIRST) == {
         "engine": "vLLM",
@@ -53,13 +58,81 @@ def test_two_texts_give_rates_and_latency() -> None:
 def test_two_texts_of_a_restarted_engine_give_none() -> None:
     found = read(SECOND, FIRST, "--seconds", 10, status=1)
     assert (found["promptTokensPerSecond"], found["ttftMilliseconds"], found["signalState"]) == (None, None, "Missing")
-    assert "a counter decreased" in run(SECOND, FIRST, "--seconds", 10, status=1)[1]
+    assert run(SECOND, FIRST, "--seconds", 10, status=1)[1] == (
+        f"mds probe: {FIRST}: the second text is the older one: its counters are lower, of the same process; "
+        "give the older one first\n"
+    )
+
+
+ANEW = "; give two texts of one engine that did not restart in between"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        pytest.param(
+            FIRST.read_text(),
+            DECODE.read_text(),
+            f"not two texts of the same engine: the first is of vLLM, the second of SGLang{ANEW}",
+            id="two engines whose counters fell",
+        ),
+        pytest.param(
+            DECODE.read_text(),
+            SECOND.read_text(),
+            f"not two texts of the same engine: the first is of SGLang, the second of vLLM{ANEW}",
+            id="two engines whose counters rose",
+        ),
+        pytest.param(
+            FIRST.read_text(),
+            SECOND.read_text().replace('"tiny"', '"huge"'),
+            f"not two texts of the same engine: the first is of model 'tiny', the second of 'huge'{ANEW}",
+            id="two models",
+        ),
+        pytest.param(
+            FIRST.read_text(),
+            SECOND.read_text().replace(" 1.7e+09", " 1.7000001e+09"),
+            "not two texts of the same engine: the process of the first began 2023-11-14 22:13:20 UTC, that of the "
+            f"second 2023-11-14 22:15:00 UTC{ANEW}",
+            id="a restart behind which the counters are larger",
+        ),
+        pytest.param(
+            without_start(SECOND),
+            without_start(FIRST),
+            "the counters of the second text are lower: give the older one first; if the engine restarted in between, "
+            "take both anew",
+            id="swapped texts that do not tell when the process started",
+        ),
+        pytest.param(
+            without_start(SECOND),
+            without_start(FIRST).replace("generation_tokens_total{", 'generation_tokens_total{engine="7"} 9e9\n#{'),
+            f"not two texts of the same engine: some counters fell and others rose{ANEW}",
+            id="counters that went both ways",
+        ),
+        pytest.param("", SECOND.read_text(), "the text before it has no vLLM or SGLang signal", id="an empty first"),
+    ],
+)
+def test_two_texts_that_are_no_pair_are_told_in_a_line(tmp_path: Path, first: str, second: str, words: str) -> None:
+    one, two = tmp_path / "one.prom", tmp_path / "two.prom"
+    one.write_text(first)
+    two.write_text(second)
+    assert run(one, two, "--seconds", 10, status=1)[1] == f"mds probe: {two}: {words}\n"
+    found = read(one, two, "--seconds", 10, status=1)
+    assert (found["generationTokensPerSecond"], found["ttftMilliseconds"], found["itlMilliseconds"]) == (None,) * 3
+
+
+def test_the_same_text_of_an_engine_at_work_is_remarked_upon(tmp_path: Path) -> None:
+    copy = tmp_path / "copy.prom"
+    copy.write_bytes(SECOND.read_bytes())
+    assert "both texts say the same with " in run(SECOND, copy, "--seconds", 10)[1]
 
 
 def test_an_idle_pair_is_idle(tmp_path: Path) -> None:
     idle = tmp_path / "idle.prom"
     idle.write_text(FIRST.read_text().replace("} 2.0", "} 0").replace("} 1.0", "} 0").replace("} 4.0", "} 0"))
-    found = read(idle, idle, "--seconds", 10)
+    later = tmp_path / "later.prom"
+    later.write_bytes(idle.read_bytes())
+    assert run(idle, later, "--seconds", 10)[1] == ""
+    found = read(idle, later, "--seconds", 10)
     assert (found["promptTokensPerSecond"], found["ttftMilliseconds"], found["signalState"]) == (0, None, "Idle")
 
 
@@ -117,6 +190,8 @@ def test_an_unreadable_source_is_a_json_document_too(tmp_path: Path) -> None:
         pytest.param((), id="no source"),
         pytest.param((FIRST, SECOND), id="two texts without the time between them"),
         pytest.param((FIRST, "--seconds", 5), id="one file and a time"),
+        pytest.param((FIRST, FIRST, "--seconds", 5), id="one file twice"),
+        pytest.param(("-", "-", "--seconds", 5), id="standard input twice"),
         pytest.param((FIRST, SECOND, "--seconds", 0), id="no time between them"),
         pytest.param((FIRST, "--kind", "router"), id="an unknown kind"),
     ],
@@ -157,14 +232,15 @@ def test_an_engine_over_http(engine: str) -> None:
     assert read(engine)["promptTokens"] == 1500
 
 
-def test_an_engine_read_twice(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("times", [pytest.param(1, id="one address"), pytest.param(2, id="the address twice")])
+def test_an_engine_read_twice(engine: str, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
     waited: list[float] = []
 
     async def wait(seconds: float) -> None:
         waited.append(seconds)
 
     monkeypatch.setattr(asyncio, "sleep", wait)
-    document = json.loads(run(f"{engine}/metrics", "--seconds", 10, "-o", "json")[0])
+    document = json.loads(run(*[f"{engine}/metrics"] * times, "--seconds", 10, "-o", "json")[0])
     assert (waited, document["promptTokensPerSecond"]) == ([10.0], 40)
 
 

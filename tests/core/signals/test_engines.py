@@ -95,9 +95,16 @@ from scaler_core.signals.exposition import MalformedLineError
             5,
             id="or the earliest creation",
         ),
+        pytest.param(
+            'vllm:num_requests_running{model_name="a"} 1\nvllm:num_requests_waiting{model_name="b"} 1\n'
+            'vllm:no_such_thing{model_name="c"} 1',
+            "models",
+            {"a", "b"},
+            id="the models that its signals name",
+        ),
     ],
 )
-def test_signals(text: str, signal: str, value: float | None) -> None:
+def test_signals(text: str, signal: str, value: float | set[str] | None) -> None:
     assert getattr(read_engine(text), signal) == value
 
 

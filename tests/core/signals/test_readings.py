@@ -6,12 +6,14 @@ from fractions import Fraction
 import pytest
 
 from scaler_core.api.scaler_status import SignalState
-from scaler_core.model.scrape import EngineCounters, ScrapeFailure
+from scaler_core.model.scrape import Engine, EngineCounters, ScrapeFailure
 from scaler_core.signals.windows import SignalMemory
 from tests.core.signals import worlds
 from tests.core.signals.worlds import Fleet, histogram, sglang, vllm
 
-BUSY = vllm(running=3.0, waiting=2.0, prompt_tokens=1000.0, generation_tokens=500.0, kv_cache_usage=0.5)
+BUSY = vllm(
+    running=3.0, waiting=2.0, prompt_tokens=1000.0, generation_tokens=500.0, kv_cache_usage=0.5, models=frozenset({"a"})
+)
 BUSIER = replace(BUSY, prompt_tokens=1600.0, prefix_hits=300.0, generation_tokens=800.0)
 FAILED = ScrapeFailure(why="HTTP 500")
 
@@ -79,6 +81,10 @@ def test_a_sample_of_another_target_is_not_consumed() -> None:
         pytest.param(replace(BUSIER, prompt_tokens=999.0), "a counter decreased", id="a token counter decreased"),
         pytest.param(replace(BUSIER, prefix_hits=None, generation_tokens=1.0), "a counter decreased", id="another one"),
         pytest.param(replace(BUSIER, process_start=2.0), "its process started anew", id="no counter decreased"),
+        pytest.param(replace(BUSIER, models=frozenset({"b"})), "it serves another model", id="another model"),
+        pytest.param(
+            replace(BUSIER, engine=Engine.SGLANG, models=frozenset()), "it was vLLM and is SGLang", id="another engine"
+        ),
     ],
 )
 def test_a_restart_gives_no_rate_until_a_new_baseline(second: EngineCounters, why: str) -> None:
