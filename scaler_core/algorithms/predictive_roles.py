@@ -16,6 +16,7 @@ from scaler_core.api.scaler_spec import Predictive
 from scaler_core.model.counts import RoleCounts
 from scaler_core.model.reading import RoleReading
 from scaler_core.model.recommendation import Recommendation
+from scaler_core.signals.windows import SLACK_SECONDS
 
 
 def answer(
@@ -60,8 +61,9 @@ def _outlook(reading: RoleReading, spec: Predictive, memory: RoleMemory, moment:
         interval_seconds=moment.interval_seconds,
         noise=Noise.of(spec),
     )
-    is_outdated = reading.taken_at - memory.tracker.at > MAX_COVERED_INTERVALS * moment.interval_seconds
-    if capacity is None or ahead is None or is_outdated:
+    # As long as a last good reading serves; two samples that were partial are a hair over two intervals.
+    oldest = reading.taken_at - MAX_COVERED_INTERVALS * moment.interval_seconds - SLACK_SECONDS
+    if capacity is None or ahead is None or memory.tracker.at < oldest:
         return None
     return predictive.Outlook(forecast=ahead, horizon_seconds=spec.horizon_seconds, capacity=capacity)
 

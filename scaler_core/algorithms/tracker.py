@@ -8,6 +8,7 @@ from scaler_core.algorithms.gate import Gate, admit, usable_trend
 from scaler_core.algorithms.history import DemandHistory
 from scaler_core.algorithms.kalman import Estimate, Noise, innovation_variance, predict, update
 from scaler_core.algorithms.sustained import REACH_SECONDS, sustained_trend
+from scaler_core.signals.windows import SLACK_SECONDS
 
 LASTING_INTERVALS: Final = 2
 RESET_NOTE: Final = "the filter was reset because its state was not finite"
@@ -81,7 +82,7 @@ def saturated(tracker: Tracker, *, interval_seconds: float) -> Tracker:
     leaves a backlog, the history's as well.
     """
     since = tracker.saturated_since if tracker.saturated_since is not None else tracker.at
-    lasts = tracker.at - since > LASTING_INTERVALS * interval_seconds
+    lasts = tracker.at - since > LASTING_INTERVALS * interval_seconds + SLACK_SECONDS
     shown = tracker.at if lasts else tracker.shown_since
     return replace(tracker, trend=0.0, trend_since=None, saturated_since=since, shown_since=shown)
 

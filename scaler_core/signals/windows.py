@@ -19,7 +19,7 @@ BASELINE_INTERVALS: Final = 3
 MIN_BASELINE_SECONDS: Final = 300.0
 """An older baseline would give the average of a long gap, not a rate of now; the target's own reader uses the same."""
 SLACK_SECONDS: Final = 0.5
-"""Samples of a stream are due at its interval, not a rounding error earlier."""
+"""Samples of a stream are due at its interval, give or take the jitter of a timer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ def _next(window: PodWindow | None, pod: PodScrape, now: float, needs: Requireme
 
 
 def _baseline_seconds(needs: Requirements) -> float:
-    return max(MIN_BASELINE_SECONDS, BASELINE_INTERVALS * needs.interval_seconds)
+    return max(MIN_BASELINE_SECONDS, BASELINE_INTERVALS * needs.interval_seconds + SLACK_SECONDS)
 
 
 def _latencies(known: tuple[Latencies, ...], delta: Delta, now: float, window: float) -> tuple[Latencies, ...]:

@@ -161,12 +161,25 @@ def test_a_partial_reading_does_not_pull_the_forecast_down() -> None:
     assert after.recommendations["server"].forecast == pytest.approx(3000)
 
 
-def test_a_forecast_older_than_two_intervals_is_not_used() -> None:
-    memory = feed([3000.0] * 12, current=4, ready=4).memory
-    now = START + 11 * INTERVAL + 3 * INTERVAL
-    partial = reading(ready=4, taken_at=now, prompt_rate=100.0, is_complete=False)
-    answer = recommend({"server": partial}, {"server": counts(4)}, predictive_spec(), memory, now)
-    assert answer.recommendations["server"].forecast is None
+@pytest.mark.parametrize(
+    ("partial", "jitter", "is_used"),
+    [
+        pytest.param(1, 0.02, True, id="one partial sample"),
+        pytest.param(2, 0.0, True, id="two of them, on the dot"),
+        pytest.param(2, 0.02, True, id="two of them, each a little late"),
+        pytest.param(3, 0.0, False, id="three of them"),
+    ],
+)
+def test_a_forecast_serves_for_two_intervals(partial: int, jitter: float, is_used: bool) -> None:
+    memory, now = feed([3000.0] * 12, current=4, ready=4).memory, START + 11 * INTERVAL
+    answer = None
+    for _ in range(partial):
+        now += INTERVAL + jitter
+        seen = reading(ready=4, taken_at=now, prompt_rate=100.0, is_complete=False)
+        advice = recommend({"server": seen}, {"server": counts(4)}, predictive_spec(), memory, now)
+        memory, answer = advice.memory, advice.recommendations["server"]
+    assert answer is not None
+    assert (answer.forecast is not None) is is_used
 
 
 def test_without_a_forecast_capacity_the_token_result_stands() -> None:

@@ -1,5 +1,6 @@
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -23,6 +24,13 @@ def history(demand: Callable[[float], float], seconds: float = 600.0, interval: 
 def trend(kept: DemandHistory, *, sigma: float = 0.0, since: float = -math.inf, interval: float = INTERVAL) -> float:
     end = kept.samples[-1].at
     return sustained_trend(kept, end=end, since=since, sigma=sigma, interval_seconds=interval)
+
+
+@pytest.mark.parametrize(("intervals", "lasts"), [(2, False), (3, True)])
+def test_a_breach_lasts_beyond_two_intervals_whatever_the_jitter(intervals: int, lasts: bool) -> None:
+    tracker = saturated(Tracker(at=START), interval_seconds=INTERVAL)
+    later = saturated(replace(tracker, at=START + intervals * (INTERVAL + 0.02)), interval_seconds=INTERVAL)
+    assert math.isfinite(later.shown_since) is lasts
 
 
 def test_a_ramp_of_ten_minutes_is_its_slope() -> None:

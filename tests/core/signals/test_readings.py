@@ -192,6 +192,14 @@ def test_a_baseline_of_long_ago_gives_no_rate() -> None:
     assert watched.sample(316.0, BUSIER)["server"].prompt_rate == 0.0
 
 
+def test_a_baseline_serves_for_three_intervals_and_their_jitter() -> None:
+    watched = Fleet(worlds.target(server=1), worlds.pods("server", 1), worlds.spec(interval=150))
+    watched.sample(0.0, BUSY)
+    watched.sample(150.1, FAILED)
+    watched.sample(300.2, FAILED)
+    assert watched.sample(450.3, BUSIER)["server"].prompt_rate == pytest.approx(300 / 450.3)
+
+
 def test_never_read_is_missing_and_not_stale() -> None:
     assert fleet().sample(0.0, FAILED)["server"].state is SignalState.MISSING
 
