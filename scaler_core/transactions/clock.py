@@ -62,8 +62,10 @@ def clamp(status: ScalerStatus, spec: ScalerSpec, now: float) -> ScalerStatus:
 def thaw(status: ScalerStatus, now: float) -> ScalerStatus:
     """The status with its waits moved on by the time that the target was missing, as its `Bound` condition tells.
 
-    Timers stand while there is no target. The condition's transition time is when it stopped being True; the pass that
-    sees the target again makes it True, so the waits are moved once.
+    Timers stand while there is no target: what they wait for (admission, room, an abort's cause, replicas that settle)
+    happens on a target alone. The deadline of a request and the backoff after a refusal spare the API server, and pass
+    without a target too. The condition's transition time is when it stopped being True; the pass that sees the target
+    again gives it another reason, so the waits are moved once.
     """
     bound = status.condition(ConditionType.BOUND)
     if bound is None or bound.reason != Reason.TARGET_NOT_FOUND:
@@ -74,6 +76,7 @@ def thaw(status: ScalerStatus, now: float) -> ScalerStatus:
             "pending_cohort": _later(status.pending_cohort, gap, "started_at"),
             "exhaustion": _later(status.exhaustion, gap, "retry_at"),
             "last_scale_down": _later(status.last_scale_down, gap, "cooldown_until"),
+            "roles": tuple(_later(role, gap, "last_scale_up_time") or role for role in status.roles),
         }
     )
 

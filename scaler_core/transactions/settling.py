@@ -43,13 +43,14 @@ def settle(world: World, decision_id: str) -> Settled:
     draft = Draft(status=clock.clamp(world.scaler.status, world.scaler.spec, world.now))
     draft = _identify(draft, world)
     verdict, why = standing.judge(world, draft.status)
+    if verdict is not Standing.TARGET_NOT_FOUND:
+        thawed = clock.clamp(clock.thaw(draft.status, world.now), world.scaler.spec, world.now)
+        draft = replace(draft, status=thawed)
     draft = _mark_replaced(draft, world) if verdict is Standing.TARGET_REPLACED else draft
     if standing.needs_direct_read(world, draft.status, verdict):
         found = replace(_settled(draft, verdict, why, None), planning=Planning.FRESH_READ, wait=0.0)
         return replace(found, why="the binding is not what our last write left")
     if verdict is Standing.OWNER:
-        thawed = clock.clamp(clock.thaw(draft.status, world.now), world.scaler.spec, world.now)
-        draft = replace(draft, status=thawed)
         return owner.settle(draft, world, decision_id, why)
     draft = _announce(draft, verdict, why)
     step = _STEPS.get(verdict)

@@ -1,7 +1,12 @@
 """Clocks that step, and clocks of two leaders that differ."""
 
+from collections.abc import Callable
+
 import pytest
 
+from scaler_core.api.meta import ConditionStatus
+from scaler_core.api.reasons import ConditionType, Reason
+from scaler_core.api.scaler_status import Condition, ScalerStatus
 from tests.core.transactions.cluster import Cluster, Fault, bound, target_document
 
 
@@ -84,3 +89,108 @@ def test_a_growth_from_the_future_is_stored_as_now_so_that_its_grace_ends() -> N
     grown = cluster.status.role("decode")
     assert grown is not None
     assert grown.last_scale_up_time == noticed
+
+
+def miss_target(cluster: Cluster, seconds: float) -> None:
+    """The target is not to be seen for a while; every pass stores its conditions, as the shell does."""
+    target, cluster.target = cluster.target, None
+    for elapsed in (0.0, seconds):
+        cluster.now += elapsed
+        settled = cluster.run()
+        assert settled.bound.reason is Reason.TARGET_NOT_FOUND
+        since = cluster.now - elapsed
+        condition = Condition(
+            type=ConditionType.BOUND,
+            status=ConditionStatus.FALSE,
+            reason=Reason.TARGET_NOT_FOUND,
+            message="",
+            last_transition_time=since,
+        )
+        cluster.status = cluster.status.model_copy(update={"conditions": (condition,)})
+    cluster.target = target
+
+
+def growing() -> Cluster:
+    cluster = bound()
+    cluster.plan({"decode": 3})
+    return cluster
+
+
+def exhausted() -> Cluster:
+    cluster = bound(quota=4)
+    cluster.plan({"prefill": 3})
+    cluster.operate()
+    cluster.now += 300
+    cluster.run()
+    return cluster
+
+
+def grown_at(status: ScalerStatus) -> float:
+    found = status.role("decode")
+    assert found is not None
+    assert found.last_scale_up_time is not None
+    return found.last_scale_up_time
+
+
+def cohort_since(status: ScalerStatus) -> float:
+    assert status.pending_cohort is not None
+    return status.pending_cohort.started_at
+
+
+def cooldown_until(status: ScalerStatus) -> float:
+    assert status.last_scale_down is not None
+    assert status.last_scale_down.cooldown_until is not None
+    return status.last_scale_down.cooldown_until
+
+
+def retry_at(status: ScalerStatus) -> float:
+    assert status.exhaustion is not None
+    return status.exhaustion.retry_at
+
+
+@pytest.mark.parametrize(
+    ("build", "moment"),
+    [
+        pytest.param(growing, cohort_since, id="the wait of a cohort for admission"),
+        pytest.param(growing, grown_at, id="the grace of a Decode role that grew"),
+        pytest.param(aborted, cooldown_until, id="the cooldown after an abort"),
+        pytest.param(exhausted, retry_at, id="the wait before growth without room is tried again"),
+    ],
+)
+@pytest.mark.parametrize("before", [0.0, 50.0])
+def test_waits_stand_while_the_target_is_missing(
+    build: Callable[[], Cluster], moment: Callable[[ScalerStatus], float], before: float
+) -> None:
+    cluster = build()
+    cluster.now += before
+    cluster.run()
+    began = moment(cluster.status)
+    miss_target(cluster, 5000.0)
+    assert moment(cluster.status) == began
+    cluster.run()
+    assert moment(cluster.status) == began + 5000
+
+
+def test_a_cooldown_stands_while_the_target_is_missing_even_if_the_binding_went_with_it() -> None:
+    cluster = aborted()
+    until = cooldown_until(cluster.status)
+    miss_target(cluster, 5000.0)
+    cluster.annotations.clear()
+    cluster.run()
+    assert cooldown_until(cluster.status) == until + 5000
+
+
+def test_a_wait_that_was_over_before_the_target_went_missing_stays_over() -> None:
+    cluster = aborted()
+    cluster.now += 400
+    cluster.run()
+    miss_target(cluster, 5000.0)
+    assert cluster.run().limits.shrink_blocked is None
+
+
+def test_a_request_in_flight_expires_while_the_target_is_missing() -> None:
+    cluster = bound()
+    cluster.plan({"prefill": 3}, Fault.LOST)
+    miss_target(cluster, 31.0)
+    cluster.run()
+    assert cluster.status.pending_commit is None
