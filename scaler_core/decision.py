@@ -11,6 +11,7 @@ Pure: the same snapshot, memory and decision ID give the same decision, wherever
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from scaler_core import observation, transactions
 from scaler_core.algorithms.persistence import predictors
@@ -26,7 +27,11 @@ from scaler_core.observation import Memory
 from scaler_core.reporting.conditions import judge_blocked, judge_metrics, not_planned, update_conditions
 from scaler_core.reporting.notes import tell_blocked
 from scaler_core.reporting.observations import observe_roles
+from scaler_core.transactions.exhaustion import is_wanted
 from scaler_core.transactions.settled import Planning, Proposal, Settled
+
+_OF_GROWTH: Final = frozenset({Reason.RESOURCE_EXHAUSTED, Reason.REBALANCE_NOT_APPLICABLE, Reason.REBALANCE_BLOCKED})
+"""Why growth that found no room is held."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +71,7 @@ def decide(snapshot: Snapshot, memory: Memory | None, decision_id: str) -> tuple
     roles = observe_roles(proposal.status, target, observed, plan.roles, memory.histories)
     status = proposal.status.model_copy(update={"roles": roles, "predictors": predictors(memory.algorithm)})
     metrics = judge_metrics(tuple(observed.readings.values()), _undone_growth(settled, memory) or plan.blocked)
-    findings = (settled.bound, settled.active, metrics, judge_blocked(*_blocks(settled, plan, proposal)))
+    findings = (settled.bound, settled.active, metrics, judge_blocked(*_blocks(world, settled, plan, proposal)))
     return _decision(
         world,
         settled,
@@ -101,10 +106,18 @@ def _undone_growth(settled: Settled, memory: Memory) -> Blocked | None:
     return None
 
 
-def _blocks(settled: Settled, plan: Plan, proposal: Proposal) -> tuple[Blocked | None, ...]:
+def _blocks(world: World, settled: Settled, plan: Plan, proposal: Proposal) -> tuple[Blocked | None, ...]:
     """An illegal vector first, then what the transactions hold, then what the plan held."""
     illegal = plan.blocked if plan.blocked is not None and plan.blocked.stops_planning else None
-    return illegal, proposal.blocked, settled.blocked, plan.blocked
+    return illegal, proposal.blocked, _held(world, settled, plan), plan.blocked
+
+
+def _held(world: World, settled: Settled, plan: Plan) -> Blocked | None:
+    """What the transactions hold; growth without room is held only as long as somebody asks for it."""
+    status, blocked = settled.status, settled.blocked
+    if status.exhaustion is None or blocked is None or blocked.reason not in _OF_GROWTH:
+        return blocked
+    return blocked if is_wanted(status.exhaustion, status.pending_cohort, plan, world.scaler.spec) else None
 
 
 def _decision(

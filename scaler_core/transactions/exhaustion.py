@@ -21,8 +21,10 @@ from typing import Final
 
 from scaler_core.api.scaler_spec import ScalerSpec
 from scaler_core.api.scaler_status import Commit, Exhaustion, PendingCohort, ScalerStatus, Vector
+from scaler_core.model.plan import Plan
 from scaler_core.model.world import World
 from scaler_core.transactions.clock import retry_wait
+from scaler_core.transactions.legality import component_roles
 from scaler_core.transactions.machine import Machine
 
 
@@ -97,11 +99,34 @@ def growth_caps(status: ScalerStatus, now: float) -> dict[str, int]:
     return {role: exhaustion.admitted_vector[role] for role in exhausted_roles(exhaustion)}
 
 
-def is_relaxed(exhaustion: Exhaustion, recommended: Mapping[str, int]) -> bool:
-    """Whether every exhausted role's recommendation is back at the baseline."""
+def is_relaxed(
+    exhaustion: Exhaustion, recommended: Mapping[str, int], current: Mapping[str, int], spec: ScalerSpec
+) -> bool:
+    """Whether every exhausted role's recommendation is back at the baseline, and no neighbour asks for its growth.
+
+    Args:
+        exhaustion: the episode.
+        recommended: of the roles whose recommendation rests on complete readings.
+        current: the target's counts.
+        spec: its ratios tie neighbours to the exhausted roles, which grow when these do.
+    """
     baseline = exhaustion.baseline_vector
     roles = exhausted_roles(exhaustion)
-    return all(role in recommended and recommended[role] <= baseline.get(role, 0) for role in roles)
+    if any(role not in recommended or recommended[role] > baseline.get(role, 0) for role in roles):
+        return False
+    tied = component_roles(roles, current, spec)
+    return all(recommended.get(role, 0) <= max(current[role], baseline.get(role, 0)) for role in tied)
+
+
+def is_wanted(exhaustion: Exhaustion, pending: PendingCohort | None, plan: Plan, spec: ScalerSpec) -> bool:
+    """Whether an exhausted role, or its neighbour by a ratio, asks for more than was admitted, or nobody can tell.
+
+    The episode outlives the need (it remembers how long the next attempt waits), but it holds nothing without one.
+    """
+    tied = component_roles(exhausted_roles(exhaustion), plan.vector, spec)
+    admitted = {} if pending is None else pending.baseline_vector
+    roles = [plan.roles[role] for role in tied if role in plan.roles and plan.roles[role].is_conclusive]
+    return len(roles) < len(tied) or any(r.recommended > min(r.current, admitted.get(r.role, r.current)) for r in roles)
 
 
 def is_satisfied(exhaustion: Exhaustion, cohort: PendingCohort) -> bool:

@@ -2,7 +2,7 @@
 
 from scaler_core.api.deployment import ModelDeployment
 from scaler_core.api.reasons import EventReason, Reason
-from scaler_core.api.scaler_spec import RebalancePolicy
+from scaler_core.api.scaler_spec import RebalancePolicy, ScalerSpec
 from scaler_core.api.scaler_status import Cause
 from scaler_core.model.action import CommitVector, render_vector
 from scaler_core.model.plan import Blocked, Plan, RolePlan
@@ -30,7 +30,7 @@ def propose(settled: Settled, plan: Plan, world: World, decision_id: str) -> Pro
     may_commit = settled.planning is Planning.COMMIT and settled.action is None
     if target is None or not may_commit or (plan.blocked is not None and plan.blocked.stops_planning):
         return Proposal(status=settled.status)
-    draft = _relax(Draft(status=settled.status), plan)
+    draft = _relax(Draft(status=settled.status), plan, target, world.scaler.spec)
     choice = _look_for_donor(draft, settled, plan, world, target)
     if isinstance(choice, Donation):
         return _start(draft, choice, world, decision_id)
@@ -40,11 +40,11 @@ def propose(settled: Settled, plan: Plan, world: World, decision_id: str) -> Pro
     return _commit(draft, plan, world, target, decision_id, blocked)
 
 
-def _relax(draft: Draft, plan: Plan) -> Draft:
+def _relax(draft: Draft, plan: Plan, target: ModelDeployment, spec: ScalerSpec) -> Draft:
     """A recommendation back at the baseline ends the episode; one that concludes nothing does not."""
     episode = draft.status.exhaustion
     recommended = {name: role.recommended for name, role in plan.roles.items() if role.is_conclusive}
-    if episode is None or not exhaustion.is_relaxed(episode, recommended):
+    if episode is None or not exhaustion.is_relaxed(episode, recommended, target.vector, spec):
         return draft
     return draft.having(exhaustion=None, rebalance=rebalance.end_of_episode(draft.status.rebalance))
 

@@ -94,6 +94,36 @@ def exhausted(stage: Stage) -> None:
         stage.live()
 
 
+def less_is_admitted(stage: Stage) -> None:
+    """Room appears for a part of what found none, and a part is all that is asked for now."""
+    exhausted(stage)
+    assert stage.condition("Blocked") == (_T, "ResourceExhausted")
+    stage.operator.quota = 5
+    stage.live(TIMEOUT, prefill=3)
+    assert stage.counts == {"prefill": 3, "decode": 2}
+    for _ in range(3):
+        stage.live()
+
+
+def less_is_admitted_without_donor(stage: Stage) -> None:
+    """The same where a donor was looked for in vain."""
+    exhausted(stage)
+    assert stage.condition("Blocked") == (_T, "RebalanceNotApplicable")
+    stage.operator.quota = 5
+    stage.live(TIMEOUT, prefill=3)
+    for _ in range(3):
+        stage.live()
+    assert stage.counts == {"prefill": 3, "decode": 2}
+
+
+def more_is_wanted_again(stage: Stage) -> None:
+    """The same growth is asked for once more: it waits as before."""
+    less_is_admitted(stage)
+    assert stage.condition("Blocked") == (_F, "Ready")
+    for _ in range(3):
+        stage.live(prefill=4)
+
+
 def aborted(stage: Stage) -> None:
     """One retirement is aborted, and what it took is back."""
     quiet(stage)
@@ -178,6 +208,11 @@ CASES: Mapping[str, Case] = {
     "no capacity": (
         exhausted, FULL | DISABLED, {"Blocked": (_T, "ResourceExhausted"), "MetricsReady": (_T, "Observed")},
     ),
+    "no capacity, and then room for what is asked": (
+        less_is_admitted, FULL | DISABLED, {"Blocked": (_F, "Ready"), "MetricsReady": (_T, "Observed")},
+    ),
+    "no capacity, and again for more": (more_is_wanted_again, FULL | DISABLED, {"Blocked": (_T, "ResourceExhausted")}),
+    "no donor, and then less is asked": (less_is_admitted_without_donor, FULL, {"Blocked": (_F, "Ready")}),
     "an aborted retirement": (aborted, {}, {"Blocked": (_T, "ScaleDownAborted")}),
     "no donor": (exhausted, FULL, {"Blocked": (_T, "RebalanceNotApplicable"), "Active": (_T, "Active")}),
     "a donation that breaks a band": (

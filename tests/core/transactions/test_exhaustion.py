@@ -6,6 +6,7 @@ import pytest
 
 from scaler_core.api.deployment import ModelDeployment
 from scaler_core.model.plan import Plan
+from scaler_core.transactions.exhaustion import exhausted_roles
 from tests.core.transactions.cluster import Cluster, bound, plan_of, scaler_document
 
 START = {"prefill": 2, "decode": 2}
@@ -82,6 +83,25 @@ def test_a_recommendation_back_at_the_baseline_ends_it_and_one_above_does_not() 
     cluster.run(lambda target: plan_of(target, recommend={"prefill": 2}))
     assert cluster.status.exhaustion is None
     assert cluster.run().blocked is None
+
+
+def test_a_neighbour_that_still_asks_for_the_growth_keeps_it_going() -> None:
+    """Decode asks, the ratio makes prefill follow, and prefill is what found no room."""
+    fixed = {"ratios": [{"numeratorRole": "prefill", "denominatorRole": "decode", "min": "1", "max": "1"}]}
+    cluster = bound(quota=5, scaler=scaler_document(rebalance={"policy": "Disabled"}, **fixed))
+    cluster.plan({"prefill": 3, "decode": 3})
+    cluster.operate()
+    cluster.now += 300
+    cluster.run()
+    for _ in range(4):
+        cluster.operate()
+    exhaustion = cluster.status.exhaustion
+    assert exhaustion is not None
+    assert exhausted_roles(exhaustion) == ("prefill",)
+    cluster.run(lambda target: plan_of(target, recommend={"decode": 3}))
+    assert cluster.status.exhaustion == exhaustion
+    cluster.run(plan_of)
+    assert cluster.status.exhaustion is None
 
 
 def test_a_recommendation_that_concludes_nothing_does_not_end_it() -> None:

@@ -179,6 +179,8 @@ class Model(RuleBasedStateMachine):
         known = before.last_commit.decision_id if before.last_commit is not None else ""
         if last is None or last.decision_id == known or last.cause is not Cause.ROLLBACK:
             return
+        if last.vector == last.baseline_vector:
+            return  # counts that were changed past the fence meanwhile are the new base of this record
         if cohort_before is not None:
             base, aim = cohort_before.baseline_vector, cohort_before.target_vector
         else:  # the same pass found that the growth had landed, too long ago
