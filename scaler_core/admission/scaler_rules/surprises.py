@@ -6,6 +6,7 @@ from typing import Final
 from scaler_core.admission import messages
 from scaler_core.admission.scaler_rules import paths
 from scaler_core.admission.scaler_rules.algorithm import token_blocks
+from scaler_core.admission.scaler_rules.open_bands import open_bands
 from scaler_core.admission.scaler_rules.subject import Judged
 from scaler_core.admission.scaler_rules.vectors import ratio_path
 from scaler_core.api import scaler
@@ -109,5 +110,5 @@ def missing_bounds(judged: Judged) -> Iterator[str]:
 
 
 SURPRISES: Final[tuple[Callable[[Judged], Iterator[str]], ...]] = (
-    panic_settings, fast_interval, too_many_pods, zero_steps, stuck_ratios, outside_now, missing_bounds,
+    panic_settings, fast_interval, too_many_pods, zero_steps, stuck_ratios, open_bands, outside_now, missing_bounds,
 )  # fmt: skip

@@ -5,7 +5,19 @@ from typing import Any
 from scaler_core.admission.verdict import Found, Lookup, Operation, Request
 from tests.core.admission.fence_world import put, without
 
-__all__ = ["change", "create", "pair", "predictive", "proportional", "put", "server", "target", "update", "without"]
+__all__ = [
+    "change",
+    "create",
+    "document",
+    "pair",
+    "predictive",
+    "proportional",
+    "put",
+    "server",
+    "target",
+    "update",
+    "without",
+]
 
 
 def document(algorithm: dict[str, Any], roles: list[dict[str, Any]], **members: Any) -> dict[str, Any]:

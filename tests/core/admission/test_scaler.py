@@ -11,6 +11,7 @@ from scaler_core.api.defaulting import apply_defaults
 from tests.core.admission.scaler_world import (
     change,
     create,
+    document,
     pair,
     predictive,
     proportional,
@@ -264,6 +265,21 @@ def test_the_target_is_read_afresh() -> None:
     assert asked == NeedsLookup(kind="ModelDeployment", namespace="default", name="llm")
 
 
+UP = "grows with its neighbour and comes down only without any load"
+DOWN = "comes down with its neighbour and never grows again"
+COUPLED = target(("prefill", "Prefill"), ("encode", "Encode"))
+
+
+def coupled(numerator: str, band: dict[str, str]) -> dict[str, Any]:
+    """An Encode role beside a Prefill role, with one ratio between them."""
+    other = {"encode": "prefill", "prefill": "encode"}[numerator]
+    return document(
+        {"type": "TokenThroughput", "tokenThroughput": {"prefillTargetTokensPerSecond": "1000"}},
+        [{"name": "prefill", "maxReplicas": 8}, {"name": "encode", "maxReplicas": 8}],
+        ratios=[{"numeratorRole": numerator, "denominatorRole": other, **band}],
+    )
+
+
 WARNED = [
     pytest.param(change(server(), "algorithm", "tokenThroughput", "panicWindowSeconds", 180), SERVER,
         f"{TT}.panicWindowSeconds: 180 is not below stableWindowSeconds 180, so panic reacts to bursts no sooner than the ordinary average", id="a-panic-window-as-long-as-the-stable-one"),
@@ -285,6 +301,15 @@ WARNED = [
         "spec.ratios[prefill/decode].min: 2 does not hold for the deployment's counts, so planning stops with RatioConflict; suspend, set the counts, resume", id="counts-outside-of-a-band"),
     pytest.param(server(), target(("server", "Server"), ("other", "Server")),
         "spec.roles: ModelDeployment llm also has other; without bounds for every role planning stops with BoundsConflict", id="missing-bounds"),
+    *(
+        pytest.param(coupled(numerator, band), COUPLED, f"spec.ratios[{path}]: encode has no signal of its own and {says}", id=f"{numerator}-over-the-other-with-{'-'.join(band)}-alone")
+        for numerator, path, band, says in (
+            ("encode", "encode/prefill", {"min": "0.5"}, f"{UP}; set a target, or a max"),
+            ("encode", "encode/prefill", {"max": "2"}, f"{DOWN}; set a target, or a min"),
+            ("prefill", "prefill/encode", {"max": "2"}, f"{UP}; set a target, or a min"),
+            ("prefill", "prefill/encode", {"min": "0.5"}, f"{DOWN}; set a target, or a max"),
+        )
+    ),
 ]  # fmt: skip
 
 
@@ -296,7 +321,14 @@ def test_what_is_legal_but_surprising_is_warned_of(document: dict[str, Any], loo
     assert len(warning) <= messages.WARNING_LIMIT
 
 
-@pytest.mark.parametrize("document", [server(), pair({"min": "0.5", "target": "1", "max": "2"}), predictive()])
+@pytest.mark.parametrize("band", [{"target": "0.5"}, {"min": "0.5", "max": "1"}, {"min": "0.5", "target": "1"}])
+def test_a_coupled_role_that_follows_both_ways_gets_no_warning(band: dict[str, str]) -> None:
+    assert judged(create(coupled("encode", band)), COUPLED) == Allowed()
+
+
+@pytest.mark.parametrize(
+    "document", [server(), pair({"min": "0.5", "target": "1", "max": "2"}), pair({"min": "0.5"}), predictive()]
+)
 def test_ordinary_scalers_get_no_warning(document: dict[str, Any]) -> None:
     verdict = judged(create(document), PD if "ratios" in document["spec"] else SERVER)
     assert verdict == Allowed()
