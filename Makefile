@@ -20,7 +20,7 @@ $(VENV)/.ready: requirements/dev.txt
 	@touch $@
 
 demo: $(VENV)/.ready ## the product at work on an embedded cluster, under three minutes (ENGINE=vllm|sglang ALGORITHM=TokenThroughput|Proportional)
-	@$(RUN) scaler_cli.main demo --engine $(ENGINE) --algorithm $(ALGORITHM)
+	@$(RUN) scaler_cli demo --engine $(ENGINE) --algorithm $(ALGORITHM)
 
 test: $(VENV)/.ready ## lint, types, architecture and the test suite, under five minutes on two cores
 	@$(MAKE) --no-print-directory check
@@ -43,7 +43,7 @@ check: $(VENV)/.ready ## format, lint, import floors, types, generated files
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(RUN) mypy
-	$(RUN) scaler_cli.main generate --check
+	$(RUN) scaler_cli generate --check
 
 fix: $(VENV)/.ready ## format, and write every generated file anew
 	$(BIN)/ruff format .
@@ -52,7 +52,7 @@ fix: $(VENV)/.ready ## format, and write every generated file anew
 	@$(RUN) tests.chart.golden
 
 generate: $(VENV)/.ready ## write the generated files (CRD, chart template, diagrams) anew
-	$(RUN) scaler_cli.main generate
+	$(RUN) scaler_cli generate
 
 bench: $(VENV)/.ready ## every benchmark, as multiples of json.loads of 4 KiB in the same run
 	@for script in benchmarks/bench_*.py; do PYTHONPATH=. $(BIN)/python $$script || failed=1; done; test -z "$$failed"

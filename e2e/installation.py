@@ -169,7 +169,7 @@ async def _mds(arguments: Sequence[str], kubeconfig: Path) -> tuple[int, str]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "scaler_cli.main",
+        "scaler_cli",
         *arguments,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,

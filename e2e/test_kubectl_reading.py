@@ -60,7 +60,7 @@ class Reader:
             "top": ("--kubeconfig", str(self.world.kubectl.kubeconfig)),
         }
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "scaler_cli.main", *arguments, *reach[arguments[0]]),
+            *(sys.executable, "-m", "scaler_cli", *arguments, *reach[arguments[0]]),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             env={**os.environ, "COLUMNS": "160"},

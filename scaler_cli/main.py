@@ -25,12 +25,3 @@ app.command("generate", hidden=True)(generate.generate)
 @app.callback()
 def root() -> None:
     """Keep subcommands named even while there is only one."""
-
-
-def main() -> None:
-    """Entry point of the console script."""
-    app()
-
-
-if __name__ == "__main__":
-    main()

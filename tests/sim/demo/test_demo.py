@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(240)]
 
 async def start(*arguments: str, **environment: str) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "scaler_cli.main", "demo", *arguments,
+        sys.executable, "-m", "scaler_cli", "demo", *arguments,
         cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"} | environment,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
