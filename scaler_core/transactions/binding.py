@@ -7,6 +7,7 @@
 | Asked    | Seen      | Bound    | term                                                      |
 | Asked    | Outbid    | Unbound  | another owner decided at or above the term: a new one     |
 | Bound    | Seen      | Bound    |                                                           |
+| Asked    | Released  | Unbound  | its answer was lost, and it was given back unnoticed      |
 | Bound    | Released  | Unbound  | transaction fields are dropped, the floor stays           |
 | Bound    | Lost      | Unbound  | the same; the fence was down                              |
 """
@@ -49,6 +50,7 @@ BINDING: Final = Machine(
         (BindingState.ASKED, BindingEvent.SEEN): BindingState.BOUND,
         (BindingState.ASKED, BindingEvent.OUTBID): BindingState.UNBOUND,
         (BindingState.BOUND, BindingEvent.SEEN): BindingState.BOUND,
+        (BindingState.ASKED, BindingEvent.RELEASED): BindingState.UNBOUND,
         (BindingState.BOUND, BindingEvent.RELEASED): BindingState.UNBOUND,
         (BindingState.BOUND, BindingEvent.LOST): BindingState.UNBOUND,
     },
@@ -100,6 +102,15 @@ def let_go(draft: Draft, now: float) -> Draft:
     if status.binding is not None and status.binding.term is not None:
         draft = draft.having(binding=status.binding.model_copy(update={"term": None}))
     return drop_transactions(draft, now, "the binding ended")
+
+
+def released(draft: Draft, now: float) -> Draft:
+    """Our binding was removed: its term is over, also where nobody noticed that it had been taken."""
+    draft = let_go(draft, now)
+    binding = draft.status.binding
+    if binding is None or binding.pending_term is None:
+        return draft
+    return draft.having(binding=binding.model_copy(update={"pending_term": None}))
 
 
 def drop_transactions(draft: Draft, now: float, why: str) -> Draft:

@@ -80,5 +80,5 @@ def _done(draft: Draft, action: Action, outcome: Committed, world: World) -> Dra
 
 def _released(draft: Draft, action: Release, world: World) -> Draft:
     name = world.scaler.spec.target_ref.name
-    draft = binding.let_go(draft, world.now).having(refusal=None)
+    draft = binding.released(draft, world.now).having(refusal=None)
     return draft.saying(EventReason.RELEASED, f"Released ModelDeployment {name}, counts stay: {action.why}")

@@ -49,14 +49,20 @@ EDITS = {
     "opposing": {"rebalance": {"policy": "Opposing", "priority": None}},
 }
 """What people change of the target (image) or of the scaler's spec."""
+
+
+def fates_of(first: int, one: Fate, second: int, other: Fate) -> list[Fate]:
+    """Fates of the next requests: so many are served, then one is not, and again; those after the last are served."""
+    return [*[Fate.SERVED] * first, one, *[Fate.SERVED] * second, other]
+
+
 FATES = st.builds(
-    lambda first, one, second, other: [*[Fate.SERVED] * first, one, *[Fate.SERVED] * second, other],
+    fates_of,
     first=st.integers(0, 5),
     one=st.sampled_from(Fate),
     second=st.integers(0, 4),
     other=st.sampled_from(Fate),
 )
-"""Of the requests of some passes; those after the last are served."""
 STALE = st.sets(st.sampled_from([resource.plural for resource in KINDS]), max_size=3)
 
 

@@ -4,7 +4,9 @@ Each patches one function at run time and plays until an invariant breaks, for a
 """
 
 import argparse
+import concurrent.futures
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -128,21 +130,34 @@ def catch(mutant: Mutant, seed: int, budget: int = BUDGET) -> str | None:
     return None
 
 
+def judge(name: str, seed: int, budget: int) -> tuple[str, float, str | None]:
+    """A mutant's name, the seconds that it took, and what caught it."""
+    began = time.monotonic()
+    with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
+        found = catch(MUTANTS[name], seed, budget)
+    return name, time.monotonic() - began, found
+
+
 def main() -> int:
     """Play against every mutant (or those that are named); 1 when one lives."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("names", nargs="*", choices=[*MUTANTS, []], default=[])
+    parser.add_argument("names", nargs="*", help=", ".join(MUTANTS))
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--budget", type=int, default=BUDGET)
+    parser.add_argument("--budget", type=int, default=BUDGET, help="interleavings for each mutant")
     chosen = parser.parse_args()
+    names = chosen.names or list(MUTANTS)
+    if unknown := [name for name in names if name not in MUTANTS]:
+        parser.error(f"no such mutant: {', '.join(unknown)}; there are {', '.join(MUTANTS)}")
     alive = 0
-    for name in chosen.names or MUTANTS:
-        began = time.monotonic()
-        found = catch(MUTANTS[name], chosen.seed, chosen.budget)
-        alive += found is None
-        verdict = f"caught by: {found[:120]}" if found else "LIVES"
-        sys.stdout.write(f"{name:32} {time.monotonic() - began:4.0f} s  {verdict}\n")
-        sys.stdout.flush()
+    with concurrent.futures.ProcessPoolExecutor() as pool:
+        for done in concurrent.futures.as_completed(
+            [pool.submit(judge, name, chosen.seed, chosen.budget) for name in names]
+        ):
+            name, seconds, found = done.result()
+            alive += found is None
+            verdict = f"caught by: {found[:100]}" if found else f"LIVES after {chosen.budget} interleavings"
+            sys.stdout.write(f"{name:32} {seconds:4.0f} s  {verdict}\n")
+            sys.stdout.flush()
     return 1 if alive else 0
 
 

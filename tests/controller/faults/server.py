@@ -77,12 +77,12 @@ class Direct:
             path=call.path,
             query=call.query,
             content_type=call.content_type,
-            body=copy.deepcopy(call.body),
+            body=call.body,
             user=self.user,
             agent=self.agent,
         )
         try:
-            return copy.deepcopy(await self.server.cluster.ask(request))
+            return await self.server.cluster.ask(request)
         except StatusError as error:
             raise errors.from_answer(call.request, error.code, errors.read_status(error.to_wire())) from None
         except PageNotFoundError:

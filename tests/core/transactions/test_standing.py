@@ -180,6 +180,20 @@ def test_a_crash_between_the_record_and_the_bind_binds_under_the_same_term() -> 
     assert cluster.term == 1
 
 
+def test_a_term_that_was_taken_and_given_back_unnoticed_is_not_used_again() -> None:
+    cluster = Cluster()
+    cluster.run(fault=Fault.CRASH_AFTER_TARGET)
+    assert cluster.term == 1
+    assert cluster.status.binding is not None
+    assert cluster.status.binding.pending_term == 1, "nobody has seen it"
+    cluster.edit_scaler(suspend=True)
+    cluster.run()
+    assert cluster.term is None
+    cluster.edit_scaler(suspend=False)
+    cluster.run()
+    assert cluster.term == 2
+
+
 def test_suspending_is_the_way_out_of_a_binding_that_our_restored_status_does_not_know() -> None:
     cluster = annotated(OURS)
     cluster.run()
