@@ -20,6 +20,16 @@ from tests.controller.faults.processes import Basis, Controller
 from tests.controller.faults.server import SCALERS, TARGETS, Server
 
 
+@dataclass(frozen=True, kw_only=True)
+class Donation:
+    """A replica that a donor gave, until its receiver had the attempt or the donor got it back."""
+
+    target_uid: str
+    scaler: tuple[str, int]
+    """UID and generation of the scaler that decided it: an edit may call the receiver off."""
+    what: str
+
+
 @dataclass(kw_only=True)
 class Landing:
     """A commit as the server's history shows it."""
@@ -45,6 +55,7 @@ class Judge:
         self.terms: dict[str, list[int]] = {}
         """Highest terms of bindings and of decisions by the target's UID."""
         self.donations: set[tuple[str, int]] = set()
+        self.owed: Donation | None = None
         self.last_sample: float | None = None
 
     def look(self) -> None:
@@ -55,6 +66,7 @@ class Judge:
             for change in self.server.changes(resource, self.version)
         ]
         for version, resource, change in sorted(merged, key=lambda found: found[0]):
+            self.version = version  # what breaks an invariant is judged once: the look at the end must not hide it
             if resource is SCALERS:
                 self.scaler = None if change.type is EventType.DELETED else defaulting.load(change.stored.document)
             else:
@@ -76,6 +88,7 @@ class Judge:
         old, new = _annotation(before, DECISION), _annotation(after, DECISION)
         has_moved = _counts(before) != _counts(after)
         if version in self.server.foreign:
+            self.owed = None if has_moved else self.owed
             return
         if old == new:
             assert not has_moved, f"counts moved without a decision: {_counts(before)} -> {_counts(after)}"
@@ -102,7 +115,7 @@ class Judge:
         assert decision.term == parse_binding(after.metadata.annotations[BINDING]).term
         known = self.scaler.status.pending_commit if self.scaler is not None else None
         if version in self.overdue:
-            self.last_sample = None
+            self.last_sample = self.owed = None
             return
         assert known is not None, "no commit without a stored intent"
         assert known.decision_id == decision.decision_id, "a write rests on a decision that is not the newest"
@@ -120,14 +133,18 @@ class Judge:
 
     def judge_cause(self, scaler: ModelDeploymentScaler, intent: Commit, after: ModelDeployment) -> None:
         match intent.cause:
+            case Cause.PLAN:
+                self.judge_owed(scaler, after.metadata.uid)
             case Cause.DONOR_RELEASE:
-                self.judge_donation(scaler, after)
+                self.judge_owed(scaler, after.metadata.uid)
+                self.judge_donation(scaler, intent, after)
+            case Cause.RECEIVER_ACQUIRE | Cause.DONOR_RESTORE:
+                self.owed = None
             case Cause.ROLLBACK:
                 self.judge_rollback(scaler, intent)
             case Cause.RESTORE:
                 self.judge_restore(scaler, intent)
-            case _:
-                pass
+                self.owed = None
 
     def judge_step(self, basis: Basis) -> None:
         """No step is taken twice for one sample."""
@@ -138,12 +155,20 @@ class Judge:
             assert basis.sampled_at > self.landings[-1].at, "a sample from before the last commit landed"
         self.last_sample = basis.sampled_at
 
-    def judge_donation(self, scaler: ModelDeploymentScaler, after: ModelDeployment) -> None:
+    def judge_owed(self, scaler: ModelDeploymentScaler, target_uid: str) -> None:
+        """No donor loses a replica without an attempt of the receiver, or getting it back, before the plan goes on."""
+        owed = self.owed
+        is_excused = owed is None or owed.target_uid != target_uid or owed.scaler != _identity(scaler)
+        assert is_excused, f"{owed and owed.what}, and neither the receiver had its attempt nor the donor its replica"
+
+    def judge_donation(self, scaler: ModelDeploymentScaler, intent: Commit, after: ModelDeployment) -> None:
         current = scaler.status.rebalance
         assert current is not None
         episode = (after.metadata.uid, current.exhaustion_episode_generation)
         assert episode not in self.donations, "one donation at most for each episode"
         self.donations.add(episode)
+        what = f"{current.donor_role} gave a replica to {current.receiver_role}, {intent.baseline_vector}"
+        self.owed = Donation(target_uid=after.metadata.uid, scaler=_identity(scaler), what=what)
 
     def judge_rollback(self, scaler: ModelDeploymentScaler, intent: Commit) -> None:
         """A rollback restores its cohort's components and nothing else."""
@@ -216,6 +241,10 @@ class Judge:
             came_back = any(one.intent.vector.get(role, 0) > ordinal for one in later)
             if not came_back and world.target.vector.get(role, 0) <= ordinal:
                 assert not uids & self.operator.uids((role, ordinal)), f"{role} {ordinal} has not left yet"
+
+
+def _identity(scaler: ModelDeploymentScaler) -> tuple[str, int]:
+    return scaler.metadata.uid, scaler.metadata.generation
 
 
 def _counts(document: dict[str, Any]) -> dict[str, int]:

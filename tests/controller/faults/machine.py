@@ -444,6 +444,9 @@ class Faults(RuleBasedStateMachine):
         if bound.status is not ConditionStatus.TRUE:
             assert bound.reason in ("TargetReplaced", "InvalidBinding"), bound
             return
+        target = self.server.get(TARGETS)
+        assert target is not None
+        self.judge.judge_owed(scaler, target["metadata"]["uid"])
         status, counts = scaler.status, self.server.counts()
         assert status.pending_commit is None
         assert status.pending_cohort is None

@@ -15,7 +15,7 @@ from typing import Any
 from unittest import mock
 
 from scaler_controller.reconciler.carry_out import Executor
-from scaler_core.transactions import cohort, intent, patches, replicas, retirement
+from scaler_core.transactions import cohort, intent, owner, patches, rebalance, replicas, retirement
 from tests.controller.faults.playing import play
 
 BUDGET = 5000
@@ -103,6 +103,18 @@ def added_ordinals_taken_for_one() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def receiver_forgotten() -> Iterator[None]:
+    """Once the donor's replica is gone, nobody remembers whom it was for."""
+
+    def keep(draft: Any, *_: Any) -> tuple[Any, None]:
+        moved = rebalance.move(draft.status.rebalance, rebalance.RebalanceEvent.UNFIT, "forgotten")
+        return draft.having(rebalance=moved), None
+
+    with mock.patch.object(rebalance, "recheck", return_value="forgotten"), mock.patch.object(owner, "_way_back", keep):
+        yield
+
+
 Mutant = Callable[[], contextlib.AbstractContextManager[None]]
 MUTANTS: Mapping[str, Mutant] = {
     mutant.__name__: mutant
@@ -114,6 +126,7 @@ MUTANTS: Mapping[str, Mutant] = {
         intent_cleared_by_absence,
         removed_ordinals_taken_for_one,
         added_ordinals_taken_for_one,
+        receiver_forgotten,
     )
 }
 
