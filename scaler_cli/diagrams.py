@@ -1,20 +1,23 @@
-"""The page of state machines in the documentation, rendered from the tables that the transactions run through."""
+"""The page of state machines in the documentation, rendered from the tables that the code is held to."""
 
 from collections.abc import Iterator
 from typing import Any, Final
 
+from scaler_controller.runtime.lease_states import LEASE
 from scaler_core.transactions.machine import Machine
 from scaler_core.transactions.machines import MACHINES
 
 _INTRODUCTION: Final = """\
-<!-- Generated from scaler_core/transactions by `make generate`; do not edit. -->
+<!-- Generated from scaler_core/transactions and scaler_controller/runtime by `make generate`; do not edit. -->
 
 # State machines
 
 What spans passes is a handful of small state machines. Each is a table of (state, event) to next state which the code
 itself runs through, and this page is drawn from those tables. Their whole state is in the scaler's status and in the
-target's two annotations, so a new leader goes on where the last one stopped.
+target's two annotations, so a new leader goes on where the last one stopped. Who leads is the lease's matter, at the
+end: its state is what one process knows of a Lease object, and tests hold the elector to its table.
 """
+PAGE: Final[tuple[Machine[Any, Any], ...]] = (*MACHINES, LEASE)
 _MEANINGS: Final = {
     "binding": (
         "Who owns the counts. Read from `status.binding` and the `scaler-binding` annotation of the target. The term "
@@ -40,13 +43,17 @@ _MEANINGS: Final = {
         "One replica from a donor to a receiver, `status.rebalance`. The names of its states are the reasons that the "
         "status shows."
     ),
+    "lease": (
+        "Who may write: one of the controller's replicas, over a Lease object. A holder stops before anybody else may "
+        "begin, whatever happens to the network or to its own clock."
+    ),
 }
 """What each machine is about; a machine without an entry fails the generation."""
 
 
 def page() -> str:
     """The text of `docs/explanation/state-machines.md`."""
-    return "\n".join([_INTRODUCTION, *(line for machine in MACHINES for line in _section(machine))])
+    return "\n".join([_INTRODUCTION, *(line for machine in PAGE for line in _section(machine))])
 
 
 def _section(machine: Machine[Any, Any]) -> Iterator[str]:
