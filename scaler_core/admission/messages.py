@@ -3,12 +3,14 @@
     FIELD[: OLD -> NEW] VERDICT: WHO OWNS IT OR WHY; REMEDY (RULE)
 
 GitOps tools show one line and cut it at its end or after some eighty characters, so the field, the values and the
-verdict come first and the remedy is never cut. Text of users appears only where it matches a strict pattern.
+verdict come first and the remedy is never cut. Text of users appears as it is where it matches a strict pattern, and in
+quotes elsewhere.
 """
 
 import json
 import re
 from collections.abc import Sequence
+from itertools import accumulate, takewhile
 from typing import Final
 
 from pydantic import JsonValue
@@ -31,12 +33,27 @@ def is_word(text: str) -> bool:
 
 
 def word(text: object) -> str:
-    """A user's name for a message: as it is where it is plain, else a neutral description."""
+    """A user's name for a message: as it is where it is plain, else in quotes."""
     if not isinstance(text, str):
         return describe(text)
     if not is_word(text):
-        return "(odd text)" if text else '""'
+        return quoted(text)
     return text if len(text) <= _LONGEST_WORD else f"{text[: _LONGEST_WORD - 3]}..."
+
+
+def quoted(text: str) -> str:
+    """Any text as a JSON string in printable ASCII: blanks as they are, the rest escaped, cut where it is long.
+
+    Quotes inside are escaped, so what a user wrote cannot pass for words of ours.
+    """
+    letters = [json.dumps(letter)[1:-1] for letter in _FORBIDDEN.sub("?", text[:_LONGEST_WORD])]
+    pieces = [piece if piece.isprintable() else f"\\u{ord(piece):04x}" for piece in letters]
+    shown = "".join(pieces)
+    room = _LONGEST_WORD - len('""')
+    if len(shown) > room or len(text) > _LONGEST_WORD:
+        kept = takewhile(lambda end: end <= room - len("..."), accumulate(map(len, pieces)))
+        shown = "".join(pieces[: len(list(kept))]) + "..."
+    return f'"{shown}"'
 
 
 def plain(text: str) -> str:

@@ -64,6 +64,25 @@ def test_any_value_is_described_in_a_few_plain_characters(value: Any) -> None:
     assert not any(word in text for word in FORBIDDEN if not word.isdigit())
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("decode", "decode", id="a plain word"),
+        pytest.param("", '""', id="nothing"),
+        pytest.param("10 Pods", '"10 Pods"', id="a blank"),
+        pytest.param(" 15s", '" 15s"', id="a blank in front"),
+        pytest.param("a\tb\nc\x7f\x1b[0m", '"a\\tb\\nc\\u007f\\u001b[0m"', id="control characters"),
+        pytest.param("d\u00e9code", '"d\\u00e9code"', id="another alphabet"),
+        pytest.param('x" admitted; "', '"x\\" admitted; \\""', id="quotes"),
+        pytest.param("is immutable", '"is ?"', id="a word on which tools act"),
+        pytest.param("a b" * 30, f'"{("a b" * 30)[:58]}..."', id="a long text"),
+        pytest.param("a" + "\u20ac" * 30, '"a' + "\\u20ac" * 9 + '..."', id="escapes are cut whole"),
+    ],
+)
+def test_a_text_is_shown_as_it_is_or_in_quotes(text: str, shown: str) -> None:
+    assert messages.describe(text) == shown
+
+
 @given(WORDS)
 def test_our_own_words_are_made_plain(text: str) -> None:
     plain = messages.plain(text)

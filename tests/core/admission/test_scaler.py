@@ -68,6 +68,8 @@ REFUSED = [
         "spec.behavior.scaleUp.stepPolicy.value: -1 refused: allowed are 0 to 2147483647; write a number in that range (range)", id="a-negative-step"),
     pytest.param(create(change(server(), "mode", "active")), None, "enum",
         "spec.mode: active refused: allowed are Shadow, Active; did you mean Active? (enum)", id="a-word-in-another-case"),
+    pytest.param(create(change(server(), "mode", "Active ")), None, "enum",
+        'spec.mode: "Active " refused: allowed are Shadow, Active; did you mean Active? (enum)', id="a-word-with-a-blank"),
     pytest.param(create(change(server(), "algorithm", "type", "HPA")), None, "enum",
         "spec.algorithm.type: HPA refused: allowed are Proportional, TokenThroughput, Predictive; write one of them (enum)", id="another-autoscaler"),
     pytest.param(create(change(server(), "roles", [])), None, "length",
