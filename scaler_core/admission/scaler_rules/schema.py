@@ -126,7 +126,7 @@ def _unknown(name: str, known: list[str], field: str) -> Violation:
 def _scalar(schema: Schema, value: JsonValue, field: str) -> Iterator[Violation]:
     shown = messages.describe(value)
     if "enum" in schema and value not in schema["enum"]:
-        near = [word for word in schema["enum"] if word.lower() == str(value).lower()]
+        near = [word for word in schema["enum"] if word.lower() == str(value).strip().lower()]
         way = f"did you mean {near[0]}?" if near else "write one of them"
         says = f" refused: allowed are {', '.join(schema['enum'])}; {way}"
         yield ENUM.broken(field, says, value=shown)
