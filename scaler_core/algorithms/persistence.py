@@ -13,6 +13,7 @@ from scaler_core.algorithms.gate import Gate, usable_trend
 from scaler_core.algorithms.history import MAX_SAMPLES, DemandHistory, DemandSample
 from scaler_core.algorithms.kalman import Estimate
 from scaler_core.algorithms.memory import AlgorithmMemory, Fingerprint, RoleMemory
+from scaler_core.algorithms.misses import Misses
 from scaler_core.algorithms.token_roles import MAX_COVERED_INTERVALS
 from scaler_core.algorithms.tracker import Tracker
 from scaler_core.api.quantity import Quantity
@@ -66,7 +67,7 @@ def _predictor(name: str, role: RoleMemory, fingerprint: Fingerprint) -> Predict
     plain = Predictor(name=name, history=history, fingerprint=str(fingerprint))
     tracker, interval = role.tracker, float(fingerprint.interval_seconds)
     estimate = tracker.estimate
-    if estimate is None or not _is_writable(estimate, tracker.gate):
+    if estimate is None or not _is_writable(tracker, estimate):
         return plain
     spread = _quantity(estimate.p01 / interval)
     return plain.model_copy(
@@ -81,6 +82,9 @@ def _predictor(name: str, role: RoleMemory, fingerprint: Fingerprint) -> Predict
             "surprise": tracker.gate.surprise,
             "trend_since": tracker.trend_since,
             "updated_at": tracker.at,
+            "last_demand": _quantity(tracker.last),
+            "miss_squares": _quantity(tracker.misses.squares),
+            "miss_products": _quantity(tracker.misses.products),
             "shown_since": tracker.shown_since if math.isfinite(tracker.shown_since) else None,
         }
     )
@@ -120,21 +124,33 @@ def _tracker(predictor: Predictor, interval: float, now: float) -> Tracker:
         return Tracker()
     ratio = None if predictor.innovation_ratio is None else max(0.0, float(predictor.innovation_ratio.value))
     gate = Gate(ratio=ratio, surprise=predictor.surprise)
-    trend = usable_trend(estimate.trend, estimate.p11, gate) if ratio is not None else 0.0
+    # A trend that nothing says the beginning of was not believed: the latency was in breach.
+    is_believed = ratio is not None and predictor.trend_since is not None
+    trend = usable_trend(estimate.trend, estimate.p11, gate) if is_believed else 0.0
     since = predictor.trend_since if trend else None
     return Tracker(
         estimate=estimate,
         at=min(at, now),
+        last=estimate.level if predictor.last_demand is None else float(predictor.last_demand.value),
         count=predictor.sample_count,
         gate=gate,
+        misses=_misses(predictor),
         trend=trend,
         trend_since=None if since is None else min(since, at, now),
         shown_since=-math.inf if predictor.shown_since is None else min(predictor.shown_since, now),
     )
 
 
-def _is_writable(estimate: Estimate, gate: Gate) -> bool:
-    numbers = (estimate.level, estimate.trend, estimate.p00, estimate.p01, estimate.p11, gate.ratio or 0.0)
+def _misses(predictor: Predictor) -> Misses:
+    squares, products = predictor.miss_squares, predictor.miss_products
+    if squares is None or products is None:
+        return Misses()
+    return Misses(squares=max(0.0, float(squares.value)), products=float(products.value))
+
+
+def _is_writable(tracker: Tracker, estimate: Estimate) -> bool:
+    filtered = (estimate.level, estimate.trend, estimate.p00, estimate.p01, estimate.p11)
+    numbers = (*filtered, tracker.gate.ratio or 0.0, tracker.last, tracker.misses.squares, tracker.misses.products)
     return all(math.isfinite(number) and abs(number) < LARGEST for number in numbers)
 
 

@@ -78,7 +78,9 @@ def _forecast(outlook: Outlook) -> str:
     trend = f"{'+' if seen.trend_per_second >= 0 else ''}{number(seen.trend_per_second)}/s"
     followed = f", trend {trend} followed for {number(seen.reach_seconds)} s" if seen.trend_per_second else ""
     level = number(max(0.0, seen.level))
-    return f"forecast {number(seen.demand)} tokens/s in {outlook.horizon_seconds} s (level {level}{followed})"
+    share = round(100 * seen.last_share)
+    moved = f", moved {share} % towards the last value {number(seen.last)}" if share else ""
+    return f"forecast {number(seen.demand)} tokens/s in {outlook.horizon_seconds} s (level {level}{followed}{moved})"
 
 
 def _urgent(answer: Recommendation, present: Present) -> Recommendation:

@@ -209,6 +209,13 @@ class Predictor(Wire):
     """Ours: since when a trend of the present sign is believed."""
     updated_at: Time | None = None
     """Ours: time of the filter's last observation."""
+    last_demand: Quantity | None = None
+    """Ours: the filter's last observation, tokens per second."""
+    miss_squares: Quantity | None = None
+    """Ours: discounted sum of squares of what forecasts one interval ahead missed, (tokens/s)^2."""
+    miss_products: Quantity | None = None
+    """Ours: likewise of what was missed times what was left of it one interval later; divided by the squares it is the
+    share of a miss that lasts."""
     shown_since: Time | None = None
     """Ours: since when served tokens show demand, and not the capacity of a saturated role."""
     fingerprint: str = ""

@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from scaler_core.algorithms.memory import AlgorithmMemory
 from scaler_core.algorithms.persistence import predictors, restore
 from scaler_core.algorithms.recommend import recommend
+from scaler_core.algorithms.tracker import saturated
 from scaler_core.api.scaler_spec import Sampling, ScalerSpec
 from scaler_core.api.scaler_status import Predictor, ScalerStatus
 from tests.core.algorithms.builders import INTERVAL, START, counts, proportional_spec, reading, token_spec
@@ -35,7 +37,11 @@ def through_status(memory: AlgorithmMemory, spec: ScalerSpec, now: float) -> Alg
 WAVE = [2000 + 800 * math.sin(step / 5) for step in range(80)]
 
 
-@pytest.mark.parametrize("spec", [token_spec(), predictive_spec()], ids=["TokenThroughput", "Predictive"])
+@pytest.mark.parametrize(
+    "spec",
+    [token_spec(), predictive_spec(), predictive_spec(horizonSeconds=30)],
+    ids=["TokenThroughput", "Predictive", "Predictive half a minute ahead"],
+)
 def test_a_restored_memory_goes_on_like_one_that_never_stopped(spec: ScalerSpec) -> None:
     before = run(WAVE[:40], spec).memory
     restored = through_status(before, spec, START + 40 * INTERVAL)
@@ -48,6 +54,26 @@ def test_a_restored_memory_goes_on_like_one_that_never_stopped(spec: ScalerSpec)
         if a.forecast is not None:
             assert b.forecast == pytest.approx(a.forecast, rel=1e-4)
         ongoing, resumed = ongoing_advice.memory, resumed_advice.memory
+
+
+def test_what_misses_taught_is_restored() -> None:
+    before = run(WAVE[:40], predictive_spec()).memory
+    restored = through_status(before, predictive_spec(), START + 40 * INTERVAL)
+    taught, known = (memory.roles["server"].tracker for memory in (before, restored))
+    assert taught.misses.persistence > 0.3
+    assert known.misses.persistence == pytest.approx(taught.misses.persistence, rel=1e-9)
+    assert known.last == pytest.approx(taught.last, rel=1e-9)
+
+
+def test_a_trend_that_a_breach_took_back_stays_taken_back() -> None:
+    climb = [1000.0] * 20 + [1000.0 + 100 * step for step in range(20)]
+    before = run(climb, predictive_spec()).memory
+    role = before.roles["server"]
+    assert role.tracker.trend > 0
+    breached = replace(role, tracker=saturated(role.tracker, interval_seconds=INTERVAL))
+    memory = replace(before, roles={"server": breached})
+    restored = through_status(memory, predictive_spec(), START + 40 * INTERVAL).roles["server"].tracker
+    assert (restored.trend, restored.trend_since) == (0.0, None)
 
 
 def test_status_speaks_of_seconds() -> None:
