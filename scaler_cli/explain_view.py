@@ -7,8 +7,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from scaler_cli.fitted import FittedTable
 from scaler_cli.moments import relative, span
-from scaler_cli.plan_view import result_cell, stage_cell
+from scaler_cli.plan_view import pipeline_columns, result_cell, stage_cell
 from scaler_core.api.meta import Condition, ConditionStatus
 from scaler_core.api.reasons import ConditionType
 from scaler_core.model.action import render_vector
@@ -49,25 +50,18 @@ def _heading(explained: Explained) -> Iterator[Text]:
         yield Text(f"Nothing is written: {explained.why}", style="yellow")
 
 
-def _pipeline(explained: Explained) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("role")
-    for heading in ("now", "ready", "asked", *Stage, "result"):
-        table.add_column(heading, justify="right")
+def _pipeline(explained: Explained) -> FittedTable:
+    rows: list[tuple[str | Text, ...]] = []
+    changing: set[Stage] = set()
     for name, role in explained.roles.items():
         stages = {stage.stage: stage for stage in role.stages}
+        changing |= {Stage(stage.stage) for stage in role.stages if stage.reason}
         cells = [
             stage_cell(stages[stage].replicas, stages[stage].reason) if stage in stages else _NOTHING for stage in Stage
         ]
-        table.add_row(
-            name,
-            str(role.current),
-            str(role.reading.ready_replicas),
-            str(role.recommendation.replicas),
-            *cells,
-            result_cell(role.replicas, role.current),
-        )
-    return table
+        counts = (str(role.current), str(role.reading.ready_replicas), str(role.recommendation.replicas))
+        rows.append((name, *counts, *cells, result_cell(role.replicas, role.current)))
+    return FittedTable(columns=pipeline_columns(("now", "ready", "asked"), changing), rows=rows)
 
 
 def _sentences(explained: Explained) -> Iterator[Text]:
@@ -84,7 +78,7 @@ def _sentences(explained: Explained) -> Iterator[Text]:
 def _readings(explained: Explained) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
-    table.add_column()
+    table.add_column(overflow="fold")
     for name, role in explained.roles.items():
         reading = role.reading
         coverage = "complete" if reading.complete else "incomplete"
@@ -114,7 +108,7 @@ def _outlooks(explained: Explained) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
-    table.add_column()
+    table.add_column(overflow="fold")
     for name, role in explained.roles.items():
         for verb, outlook in (("grow", role.growth), ("shrink", role.shrink)):
             if outlook is not None:
@@ -141,7 +135,7 @@ def _hold(hold: Hold, now: float) -> str:
 def _transactions(explained: Explained) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
-    table.add_column()
+    table.add_column(overflow="fold")
     for open_ in explained.transactions:
         since = "" if open_.since is None else f", since {relative(open_.since, explained.time)}"
         until = "" if open_.until is None else f", until {relative(open_.until, explained.time)}"
@@ -153,7 +147,7 @@ def _conditions(conditions: Iterable[Condition]) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False)
     for _ in range(3):
         table.add_column(no_wrap=True)
-    table.add_column()
+    table.add_column(overflow="fold")
     for condition in conditions:
         is_good = condition.status is _GOOD.get(ConditionType(condition.type), ConditionStatus.TRUE)
         style = "green" if is_good else "yellow"

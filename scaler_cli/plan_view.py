@@ -1,11 +1,12 @@
 """A plan for people and for programs: which limit changed what was asked for."""
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from scaler_cli.fitted import Column, FittedTable
 from scaler_core.api.meta import ConditionStatus
 from scaler_core.api.reasons import ConditionType, Reason
 from scaler_core.model.plan import Plan, RolePlan, Stage
@@ -47,19 +48,28 @@ def _blocked_document(plan: Plan) -> dict[str, Any]:
 
 def render(plan: Plan) -> RenderableType:
     """A table with one row a role and one column a stage, the stage that changed a count marked, then the sentences."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("role")
-    for heading in ("now", "asked", *Stage, "result"):
-        table.add_column(heading, justify="right")
-    for role in plan.roles.values():
-        table.add_row(
+    rows: list[tuple[str | Text, ...]] = [
+        (
             role.role,
             str(role.current),
             str(role.recommended),
             *_stage_cells(role),
             result_cell(role.replicas, role.current),
         )
-    return Group(table, *_sentences(plan))
+        for role in plan.roles.values()
+    ]
+    changing = {stage.stage for role in plan.roles.values() for stage in role.stages if stage.reason is not None}
+    return Group(FittedTable(columns=pipeline_columns(("now", "asked"), changing), rows=rows), *_sentences(plan))
+
+
+def pipeline_columns(counts: Sequence[str], changing: Collection[Stage]) -> tuple[Column, ...]:
+    """Role, the given counts, every stage, and the result; stages that change nothing are the first to be spared."""
+    stages = [
+        Column(heading=stage, justify="right", spare=1 if stage in changing else 3 + place)
+        for place, stage in enumerate(Stage)
+    ]
+    known = [Column(heading=heading, justify="right", spare=2 if heading == "ready" else 0) for heading in counts]
+    return Column(heading="role"), *known, *stages, Column(heading="result", justify="right")
 
 
 def _stage_cells(role: RolePlan) -> list[Text]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -12,6 +13,7 @@ from rich.live import Live
 
 from scaler_cli import cluster, top_view
 from scaler_cli.controllers import UnexplainedError, scaler_resource
+from scaler_cli.fitted import UNBOUNDED
 from scaler_cli.output import Output
 from scaler_core.api import defaulting
 from scaler_core.api.scaler import ModelDeploymentScaler
@@ -36,9 +38,12 @@ def top(
     """Show all scalers: mode, state, counts of every role, what holds them, and when they last changed anything.
 
     Without a terminal, and with -o json, it looks once. Numbers are those of the status, which is written when
-    something moves; `mds explain` shows those of now. Exit status: 0 fine, 1 the cluster cannot be read, 2 wrong use.
+    something moves, so no controller is asked; `mds explain` asks one for those of now. A narrow terminal gets fewer
+    columns. Exit status: 0 fine, 1 the cluster cannot be read, 2 wrong use.
     """
     console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = UNBOUNDED  # a pipe has no edge
     live = console.is_terminal and not once and output is Output.TEXT
     try:
         asyncio.run(_show(console, output, namespace, kubeconfig, context, seconds if live else None))

@@ -1,11 +1,12 @@
 """Scalers as rows: what their statuses say, in one word and a few numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from scaler_cli.fitted import Column, FittedTable
 from scaler_cli.moments import span
 from scaler_core.api.base import Time, Wire
 from scaler_core.api.meta import Condition, ConditionStatus
@@ -108,30 +109,38 @@ def _condition(status: ScalerStatus, type_: ConditionType, wanted: ConditionStat
     return condition if condition is not None and condition.status is wanted else None
 
 
+_COLUMNS: Final = (
+    Column(heading="namespace", spare=3),
+    Column(heading="name"),
+    Column(heading="target", spare=8),
+    Column(heading="mode", spare=5),
+    Column(heading="algorithm", spare=7),
+    Column(heading="state"),
+    Column(heading="role"),
+    Column(heading="now", justify="right"),
+    Column(heading="ready", justify="right", spare=2),
+    Column(heading="asked", justify="right", spare=1),
+    Column(heading="planned", justify="right"),
+    Column(heading="blocked", spare=4),
+    Column(heading="changed", spare=6),
+)
+
+
 def render(found: Sequence[Row], now: float) -> RenderableType:
-    """The table; roles as `name current/ready asked>planned`."""
+    """The table, a line for each role."""
     if not found:
         return Text("no ModelDeploymentScaler here")
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("namespace", "name", "target", "mode", "algorithm", "state", "role"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("now", "ready", "asked", "planned"):
-        table.add_column(heading, justify="right")
-    for heading in ("blocked", "changed"):
-        table.add_column(heading, no_wrap=True)
-    for row in found:
-        _add(table, row, now)
-    return table
+    return FittedTable(columns=_COLUMNS, rows=[line for row in found for line in _lines(row, now)])
 
 
-def _add(table: Table, row: Row, now: float) -> None:
+def _lines(row: Row, now: float) -> Iterator[tuple[str | Text, ...]]:
     style = _STATE_STYLES.get(row.state, "yellow")
     changed = "-" if row.last_change is None else f"{span(now - row.last_change)} ago"
     head = (row.namespace, row.name, row.target, row.mode, row.algorithm, Text(row.state, style=style))
     first, *rest = row.roles or (None,)
-    table.add_row(*head, *_cells(first), row.blocked or "-", changed)
+    yield (*head, *_cells(first), row.blocked or "-", changed)
     for role in rest:
-        table.add_row(*[""] * len(head), *_cells(role), "", "")
+        yield (*[""] * len(head), *_cells(role), "", "")
 
 
 def _cells(role: RoleRow | None) -> tuple[str | Text, ...]:

@@ -68,6 +68,22 @@ def test_a_stage_that_changed_the_count_is_marked() -> None:
     assert row.split() == ["server", "3", "3", "1", "1", "*3", "3", "3", "3", "3"]
 
 
+@pytest.mark.parametrize(
+    ("width", "headings"),
+    [
+        (80, "role now ready asked bounds stabilization guards pacing ratios result"),
+        (60, "role now ready asked bounds stabilization result"),
+        (44, "role now asked stabilization result"),
+    ],
+)
+def test_a_narrow_terminal_sees_the_stages_that_changed_something_and_no_cut_text(width: int, headings: str) -> None:
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(render(record(steady(4.0, server=3), 106, 1.0).explain()))
+    lines = console.export_text().splitlines()
+    assert headings in [" ".join(line.split()) for line in lines]
+    assert not any("\u2026" in line for line in lines)
+
+
 def test_a_document_without_a_recording_is_shown_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "old.json"
     path.write_text(json.dumps({**document(), "recording": None}))

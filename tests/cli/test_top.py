@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from scaler_cli.main import app
 from scaler_cli.moments import relative, span
-from scaler_cli.top_view import render, rows, state
+from scaler_cli.top_view import Row, render, rows, state
 from scaler_core.api.meta import Condition, ConditionStatus
 from scaler_core.api.scaler_status import (
     Commit,
@@ -62,19 +62,58 @@ def test_the_word_for_a_state(given: ScalerStatus, word: str) -> None:
     assert state(given) == word
 
 
-def test_a_row_has_the_counts_of_every_role_and_the_last_change() -> None:
+def held() -> list[Row]:
     commit = Commit(decision_id="d", term=1, vector=TWO, baseline_vector=ONE, timestamp=START, target_generation=2)
     role = RoleObservation(
         name="server", current_replicas=2, ready_replicas=1, raw_recommended_replicas=5, constrained_replicas=4
     )
-    found = rows([scaler(status(blocked="PacingBounded", last_commit=commit, roles=(role,)))])
-    console = Console(width=160, record=True, file=io.StringIO())
-    console.print(render(found, START + 200))
-    words = console.export_text().splitlines()[1].split()
+    return rows([scaler(status(blocked="PacingBounded", last_commit=commit, roles=(role,)))])
+
+
+def table(width: int) -> list[str]:
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(render(held(), START + 200))
+    return console.export_text().splitlines()
+
+
+def test_a_row_has_the_counts_of_every_role_and_the_last_change() -> None:
+    found = held()
+    words = table(160)[1].split()
     assert words[-2:] == ["3m20s", "ago"]
     assert words[:6] == ["default", "scale", "llm", "Shadow", "Proportional", "Held"]
     assert words[6:12] == ["server", "2", "1", "5", "4", "PacingBounded"]
     assert found[0].to_wire()["lastChange"] == "2023-11-14T22:13:20Z"
+
+
+@pytest.mark.parametrize(
+    ("width", "row", "without"),
+    [
+        pytest.param(
+            90, "default scale Shadow Held server 2 1 5 4 PacingBounded", "target, algorithm, changed", id="90 columns"
+        ),
+        pytest.param(
+            80, "default scale Held server 2 1 5 4 PacingBounded", "target, mode, algorithm, changed", id="80 columns"
+        ),
+        pytest.param(
+            60, "default scale Held server 2 1 5 4", "target, mode, algorithm, blocked, changed", id="60 columns"
+        ),
+        pytest.param(
+            36, "scale Held server 2 4", "namespace, target, mode, algorithm, ready, asked, blocked, changed",
+            id="36 columns",
+        ),
+    ],
+)  # fmt: skip
+def test_a_narrow_terminal_gets_fewer_columns_and_whole_words(width: int, row: str, without: str) -> None:
+    heading, line, *rest = table(width)
+    assert " ".join(line.split()) == row
+    assert " ".join(" ".join(rest).split()) == f"no room for: {without}"
+    assert all(len(one) <= width for one in (heading, line, *rest))
+
+
+def test_what_cannot_be_spared_wraps() -> None:
+    lines = table(20)
+    assert not any("\u2026" in line for line in lines)
+    assert all(len(line) <= 20 for line in lines)
 
 
 def test_no_scaler_is_said() -> None:
