@@ -110,7 +110,7 @@ def _patch(operations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _warnings(lines: Sequence[str]) -> dict[str, Any]:
-    return {"warnings": list(lines)} if lines else {}
+    return {"warnings": list(messages.warnings(lines))} if lines else {}
 
 
 def _audit(rule: str) -> dict[str, Any]:

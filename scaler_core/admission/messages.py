@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Sequence
 from itertools import accumulate, takewhile
+from textwrap import wrap
 from typing import Final
 
 from pydantic import JsonValue
@@ -20,11 +21,16 @@ from scaler_core.admission.verdict import Violation
 SOFT_LIMIT: Final = 240
 HARD_LIMIT: Final = 400
 WARNING_LIMIT: Final = 250
+"""Characters of one warning: an API server may cut what is longer than 256."""
+WARNINGS_LIMIT: Final = 4096
+"""Characters of all warnings of an answer, beyond which it cuts."""
 MAX_FIELDS: Final = 3
 _WORD: Final = re.compile(r"[A-Za-z0-9._:/~+,%-]+\Z", re.ASCII)
 _FORBIDDEN: Final = re.compile(r"immutable|map\[", re.IGNORECASE)  # words on which GitOps tools recreate or cut
 _LONGEST_WORD: Final = 63
 _SHORT: Final = 24
+_CONTINUED: Final = " ..."
+_LEFT_OUT: Final = "further warnings, and the ends of long ones, are left out; mds validate shows all of them"
 
 
 def is_word(text: str) -> bool:
@@ -126,6 +132,28 @@ def several(fields: Sequence[str], rest: str, rule: str) -> str:
 
     most = min(MAX_FIELDS, len(fields))
     return next((line(shown) for shown in range(most, 1, -1) if len(line(shown)) <= SOFT_LIMIT), line(1))
+
+
+def warnings(lines: Sequence[str]) -> tuple[str, ...]:
+    """Warnings as an API server passes them on whole: long ones go on in a next one, broken at a blank.
+
+    Each begins with its field and values, so where all together are too long, their ends are left out first, then
+    whole ones from the end, and the last warning says how to see everything.
+    """
+    broken = [_broken(line) for line in lines]
+    whole = tuple(piece for pieces in broken for piece in pieces)
+    if sum(map(len, whole)) <= WARNINGS_LIMIT:
+        return whole
+    heads = [pieces[0] for pieces in broken]
+    room = WARNINGS_LIMIT - len(_LEFT_OUT)
+    kept = sum(1 for _ in takewhile(lambda length: length <= room, accumulate(map(len, heads))))
+    return (*heads[:kept], _LEFT_OUT)
+
+
+def _broken(line: str) -> list[str]:
+    room = WARNING_LIMIT - len(_CONTINUED)
+    *pieces, last = wrap(line, room, subsequent_indent="... ", break_on_hyphens=False) if line else [""]
+    return [*(piece + _CONTINUED for piece in pieces), last]
 
 
 def violation(rule: str, field: str, says: str, *, value: str = "") -> Violation:

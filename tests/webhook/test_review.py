@@ -76,6 +76,12 @@ def test_what_cannot_be_judged_says_why_and_keeps_its_uid(text: bytes, uid: str,
     )
 
 
+def test_warnings_are_such_as_an_api_server_does_not_cut() -> None:
+    shown = rendered(Allowed(warnings=(f"spec.x: careful {'and so on ' * 60}, really", "spec.y: careful")))["warnings"]
+    assert [len(line) <= 250 for line in shown] == [True] * 4
+    assert (shown[0][:15], shown[2][-6:], shown[3]) == ("spec.x: careful", "really", "spec.y: careful")
+
+
 def test_an_admission_carries_warnings_and_patch() -> None:
     response = rendered(Allowed(warnings=("spec.x: careful",), patch=({"op": "remove", "path": "/a"},)))
     assert response == {

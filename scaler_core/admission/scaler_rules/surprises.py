@@ -18,7 +18,7 @@ FAST_INTERVAL: Final = 10
 
 
 def warnings(judged: Judged) -> tuple[str, ...]:
-    """Every warning, each at most 250 characters and beginning with its field."""
+    """Every warning, each beginning with its field."""
     return tuple(line for surprise in SURPRISES for line in surprise(judged))
 
 
@@ -72,7 +72,7 @@ def stuck_ratios(judged: Judged) -> Iterator[str]:
     bounds = {role.name: (role.min_replicas, role.max_replicas) for role in judged.spec.roles}
     for immobility in mobility.immobilities(bounds, judged.spec.ratios, judged.spec.behavior):
         if immobility.step > 0:
-            yield messages.cut(immobility.message, messages.WARNING_LIMIT)
+            yield immobility.message
 
 
 def outside_now(judged: Judged) -> Iterator[str]:

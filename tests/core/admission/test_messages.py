@@ -91,6 +91,43 @@ def test_our_own_words_are_made_plain(text: str) -> None:
     assert "immutable" not in plain.lower()
 
 
+LONG = "spec.ratios[a/b].min: 2 does not hold " + "and so on " * 30 + "remedy (rule)"
+
+
+def test_a_long_warning_goes_on_in_the_next_one() -> None:
+    first, second = messages.warnings((LONG,))
+    assert len(first) <= 250
+    assert first.startswith("spec.ratios[a/b].min: 2 does not hold and so on")
+    assert first.endswith(" ...")
+    assert second.startswith("... ")
+    assert second.endswith("remedy (rule)")
+    assert f"{first[:-4]} {second[4:]}" == LONG
+
+
+def test_too_many_warnings_lose_their_ends_before_their_beginnings() -> None:
+    lines = [LONG.replace("a/b", f"a/{number}") for number in range(15)]
+    *heads, last = messages.warnings(lines)
+    assert [head.partition("]")[0] for head in heads] == [line.partition("]")[0] for line in lines]
+    assert last.endswith("mds validate shows all of them")
+
+
+WARNINGS = st.lists(st.text(st.sampled_from("ab; "), min_size=1, max_size=600).map(lambda text: f"spec{text}"))
+
+
+@given(WARNINGS)
+def test_warnings_fit_into_an_answer_and_begin_as_they_should(lines: list[str]) -> None:
+    shown = messages.warnings(lines)
+    assert all(len(one) <= 250 for one in shown)
+    assert sum(map(len, shown)) <= 4096
+    assert bool(shown) is bool(lines)
+    begun = [one for one in shown if one.startswith("spec")]
+    assert all(
+        line.split()[0].startswith(one.split()[0].removesuffix("...")) for one, line in zip(begun, lines, strict=False)
+    )
+    if sum(map(len, lines)) <= 3500:
+        assert "".join("".join(shown).replace("...", "").split()) == "".join("".join(lines).split())
+
+
 @given(st.lists(st.from_regex(r"spec\.roles\[[a-z]{1,63}\]\.maxReplicas", fullmatch=True), min_size=1, max_size=30))
 def test_a_summary_stays_within_the_limit_and_keeps_the_remedy(fields: list[str]) -> None:
     violations = [Violation(field=f, value="", rule="x", message=f"{f} refused: y; do z (x)") for f in fields]
