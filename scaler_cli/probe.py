@@ -264,11 +264,11 @@ def _address(source: str) -> str:
 
 
 async def _fetch(source: str, tls: ssl.SSLContext | None) -> bytes:
-    from scaler_controller.sampling.http import Limits, make_session, read_body  # the HTTP client takes its time
+    from scaler_controller.sampling.http import BodyReader, Limits, make_session  # the HTTP client takes its time
 
     url = _address(source)
     async with make_session(tls) as session:
-        body = await read_body(session, url, Limits())
+        body = await BodyReader(Limits()).read(session, url)
     if isinstance(body, ScrapeFailure):
         raise UnreadableError(f"{url}: {body.why}")
     return body

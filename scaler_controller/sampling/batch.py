@@ -1,40 +1,29 @@
 """The bodies of one sampling pass, read in batches.
 
 Between two requests the processor's caches forget the reader, and reading one body alone then takes half as long again.
-So bodies wait for some others; a large one is read at once and beside the event loop.
+So bodies wait for some others.
 """
 
-import asyncio
 import logging
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
-from scaler_core.model.scrape import EngineCounters, ScrapeFailure
+from scaler_controller.sampling.roster import Question
+from scaler_core.model.scrape import EngineCounters, PodScrape, ScrapeFailure
 from scaler_core.signals.exposition import MalformedLineError
 from scaler_core.signals.forms import FormReader
 
 logger = logging.getLogger(__name__)
 
-BATCH: Final = 16
-LARGE_BODY: Final = 256 * 1024
-"""Bytes above which a body is read in another thread: a few milliseconds of the event loop."""
+BATCH: Final = 32
 INTERNAL_ERROR: Final = "it could not be read because of an internal error; see the controller's log"
 
 Outcome = EngineCounters | ScrapeFailure
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What came of one Pod, and when."""
-
-    outcome: Outcome
-    at: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Body:
-    index: int
-    pod_name: str
+class _Body(NamedTuple):
+    place: int
+    question: Question
     content: bytes
     at: float
 
@@ -45,40 +34,35 @@ class Batch:
     def __init__(self, forms: FormReader) -> None:
         self._forms = forms
         self._waiting: list[_Body] = []
-        self._answers: dict[int, Answer] = {}
+        self._answers: dict[int, PodScrape] = {}
 
-    async def add(self, index: int, pod_name: str, content: bytes | ScrapeFailure, at: float) -> None:
-        """One Pod's body, or why there is none."""
-        if isinstance(content, ScrapeFailure):
-            self._answers[index] = Answer(outcome=content, at=at)
-            return
-        body = _Body(index=index, pod_name=pod_name, content=content, at=at)
-        if len(content) > LARGE_BODY:
-            # A reader belongs to one thread, so this one gets its own.
-            self._answers[index] = await asyncio.to_thread(_read, FormReader(), body)
-            return
-        self._waiting.append(body)
+    def add(self, place: int, question: Question, content: bytes, at: float) -> None:
+        """One Pod's body."""
+        self._waiting.append(_Body(place, question, content, at))
         if len(self._waiting) >= BATCH:
             self._read_waiting()
 
-    def answers(self) -> dict[int, Answer]:
+    def add_outcome(self, place: int, question: Question, outcome: Outcome, at: float) -> None:
+        """What came of one Pod, where that is known already."""
+        self._answers[place] = question.answered(outcome, at)
+
+    def answers(self) -> Mapping[int, PodScrape]:
         """Everything that was added."""
         self._read_waiting()
         return self._answers
 
     def _read_waiting(self) -> None:
-        for body in self._waiting:
-            self._answers[body.index] = _read(self._forms, body)
+        for place, question, content, at in self._waiting:
+            self.add_outcome(place, question, read_text(self._forms, question.pod_name, content), at)
         self._waiting.clear()
 
 
-def _read(forms: FormReader, body: _Body) -> Answer:
-    outcome: Outcome
+def read_text(forms: FormReader, pod_name: str, content: bytes) -> Outcome:
+    """What the body of one Pod's answer says; whatever is wrong with it is a failed read."""
     try:
-        outcome = forms.read(body.content)
+        return forms.read(content)
     except MalformedLineError as error:
-        outcome = ScrapeFailure(why=f"its metrics are unreadable: {error}")
+        return ScrapeFailure(why=f"its metrics are unreadable: {error}")
     except Exception:  # one engine's answer must not end the reading of all others
-        logger.exception("Reading an engine failed", extra={"pod": body.pod_name})
-        outcome = ScrapeFailure(why=INTERNAL_ERROR)
-    return Answer(outcome=outcome, at=body.at)
+        logger.exception("Reading an engine failed", extra={"pod": pod_name})
+        return ScrapeFailure(why=INTERNAL_ERROR)

@@ -11,6 +11,7 @@ from typing import Final
 import aiohttp
 from yarl import URL
 
+from scaler_controller.sampling.deadlines import Deadlines
 from scaler_core.model.scrape import ScrapeFailure
 
 HEADERS: Final = {
@@ -22,6 +23,8 @@ HEADERS: Final = {
 OK: Final = 200
 REDIRECTS: Final = range(300, 400)
 _MEBIBYTE: Final = 1024 * 1024
+_UNTIMED: Final = aiohttp.ClientTimeout()
+"""No timers of the library; `Deadlines` has one for all requests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,18 +54,25 @@ def make_session(tls: ssl.SSLContext | None = None) -> aiohttp.ClientSession:
     )
 
 
-async def read_body(session: aiohttp.ClientSession, url: URL | str, limits: Limits) -> bytes | ScrapeFailure:
-    """The body of one answer with status 200, unpacked; anything else is a failed read."""
-    timeout = aiohttp.ClientTimeout(total=limits.request_seconds)
-    try:
-        async with session.get(url, allow_redirects=False, timeout=timeout) as response:
-            if response.status != OK:
-                return ScrapeFailure(why=_status(response.status))
-            return await _body(response, limits.body_bytes)
-    except TimeoutError:
-        return ScrapeFailure(why=f"no answer within {limits.request_seconds:g} s")
-    except (aiohttp.ClientError, OSError) as error:
-        return ScrapeFailure(why=_words(error))
+class BodyReader:
+    """Asks engines for their texts, each within the limits."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._deadlines = Deadlines(limits.request_seconds)
+
+    async def read(self, session: aiohttp.ClientSession, url: URL | str) -> bytes | ScrapeFailure:
+        """The body of one answer with status 200, unpacked; anything else is a failed read."""
+        try:
+            with self._deadlines:
+                async with session.get(url, allow_redirects=False, timeout=_UNTIMED) as response:
+                    if response.status != OK:
+                        return ScrapeFailure(why=_status(response.status))
+                    return await _body(response, self._limits.body_bytes)
+        except TimeoutError:
+            return ScrapeFailure(why=f"no answer within {self._limits.request_seconds:g} s")
+        except (aiohttp.ClientError, OSError) as error:
+            return ScrapeFailure(why=_words(error))
 
 
 def _status(status: int) -> str:

@@ -2,30 +2,24 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Final
 
 import aiohttp
 
-from scaler_controller.sampling.batch import INTERNAL_ERROR, Answer, Batch
-from scaler_controller.sampling.endpoints import metrics_url
-from scaler_controller.sampling.http import Limits, read_body
+from scaler_controller.sampling.batch import INTERNAL_ERROR, Batch, Outcome, read_text
+from scaler_controller.sampling.http import BodyReader, Limits
+from scaler_controller.sampling.roster import Question, Rosters
 from scaler_core.api.deployment import ModelDeployment
 from scaler_core.api.pod import Pod
 from scaler_core.model.scrape import PodScrape, ScrapeFailure, TargetScrape
 from scaler_core.signals.forms import FormReader
-from scaler_core.signals.replicas import MAX_PODS, answering_pods, replicas_of, target_pods
 from scaler_kube.clock import Clock
 
 logger = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Question:
-    """A Pod to be read."""
-
-    role: str
-    pod: Pod
+LARGE_BODY: Final = 256 * 1024
+"""Bytes above which a body is read in another thread: a few milliseconds of the event loop."""
 
 
 class Sampler:
@@ -37,12 +31,14 @@ class Sampler:
         self._session = session
         self._clock = clock
         self._limits = limits if limits is not None else Limits()
+        self._bodies = BodyReader(self._limits)
         self._forms = FormReader()
+        self._rosters = Rosters()
         # Readers of all targets wait here for their turn.
         self._in_flight = asyncio.Semaphore(self._limits.per_process)
 
     async def sample(
-        self, target: ModelDeployment, roles: Collection[str], pods: Iterable[Pod], interval_seconds: float
+        self, target: ModelDeployment, roles: Collection[str], pods: Collection[Pod], interval_seconds: float
     ) -> TargetScrape:
         """Read the ready answering Pods of these roles, at most 64 of each.
 
@@ -56,22 +52,13 @@ class Sampler:
             One outcome for each Pod; what was not read in time is a failed read. `taken_at` is the start of the pass.
         """
         taken_at = self._clock.now()
-        own = target_pods(target, pods)
-        answering = {
-            role.name: answering_pods(replicas_of(target, role, own))
-            for role in target.spec.roles
-            if role.name in roles
-        }
-        questions = [_Question(role=role, pod=pod) for role, found in answering.items() for pod in found[:MAX_PODS]]
-        answers = await self._read_all(questions, min(self._limits.pass_seconds, interval_seconds / 2))
+        roster = self._rosters.roster(target, roles, pods)
+        scrapes = await self._read_all(roster.questions, min(self._limits.pass_seconds, interval_seconds / 2))
         return TargetScrape(
-            target_uid=target.metadata.uid,
-            taken_at=taken_at,
-            pods=tuple(map(_pod_scrape, questions, answers)),
-            answering={role: len(found) for role, found in answering.items()},
+            target_uid=target.metadata.uid, taken_at=taken_at, pods=tuple(scrapes), answering=roster.answering
         )
 
-    async def _read_all(self, questions: list[_Question], seconds: float) -> list[Answer]:
+    async def _read_all(self, questions: Sequence[Question], seconds: float) -> list[PodScrape]:
         batch = Batch(self._forms)
         queue = enumerate(questions)
         try:
@@ -80,36 +67,32 @@ class Sampler:
                     readers.create_task(self._reader(queue, batch), name=f"engine-reader-{number}")
         except TimeoutError:
             pass  # what is unread by now is a failed read, and says so
-        late = Answer(outcome=ScrapeFailure(why=f"not read within the {seconds:g} s of a sample"), at=self._clock.now())
-        answers = batch.answers()
-        return [answers.get(index, late) for index in range(len(questions))]
+        answers, now = batch.answers(), self._clock.now()
+        late = ScrapeFailure(why=f"not read within the {seconds:g} s of a sample")
+        return [answers.get(place) or question.answered(late, now) for place, question in enumerate(questions)]
 
-    async def _reader(self, queue: Iterator[tuple[int, _Question]], batch: Batch) -> None:
-        for index, question in queue:
+    async def _reader(self, queue: Iterator[tuple[int, Question]], batch: Batch) -> None:
+        for place, question in queue:
             async with self._in_flight:
-                content = await self._read(question)
-                await batch.add(index, question.pod.metadata.name, content, self._clock.now())
+                content = await self._ask(question)
+                at = self._clock.now()
+                if isinstance(content, bytes) and len(content) <= LARGE_BODY:
+                    batch.add(place, question, content, at)
+                else:
+                    batch.add_outcome(place, question, await _read_alone(question, content), at)
 
-    async def _read(self, question: _Question) -> bytes | ScrapeFailure:
-        url = metrics_url(question.pod)
-        if isinstance(url, ScrapeFailure):
-            return url
+    async def _ask(self, question: Question) -> bytes | ScrapeFailure:
+        if isinstance(question.url, ScrapeFailure):
+            return question.url
         try:
-            return await read_body(self._session(), url, self._limits)
+            return await self._bodies.read(self._session(), question.url)
         except Exception:  # one engine's connection must not end the reading of all others
-            logger.exception("Reading an engine failed", extra={"pod": question.pod.metadata.name})
+            logger.exception("Reading an engine failed", extra={"pod": question.pod_name})
             return ScrapeFailure(why=INTERNAL_ERROR)
 
 
-def _pod_scrape(question: _Question, answer: Answer) -> PodScrape:
-    pod = question.pod
-    return PodScrape(
-        pod_uid=pod.metadata.uid,
-        pod_name=pod.metadata.name,
-        role=question.role,
-        ordinal=pod.ordinal or 0,
-        member=pod.member,
-        container=pod.engine_id,
-        outcome=answer.outcome,
-        read_at=answer.at,
-    )
+async def _read_alone(question: Question, content: bytes | ScrapeFailure) -> Outcome:
+    """What a large body says; a reader belongs to one thread, so this one gets its own."""
+    if isinstance(content, ScrapeFailure):
+        return content
+    return await asyncio.to_thread(read_text, FormReader(), question.pod_name, content)

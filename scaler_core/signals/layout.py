@@ -6,11 +6,11 @@ Renames: the first name that a text has is read and its older names are ignored,
 and without a priority count. Of a repeated series the first counts, as in Prometheus.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
-from typing import Final
+from typing import Final, Self
 
 from scaler_core.model.scrape import Engine
 from scaler_core.signals import names
@@ -33,7 +33,7 @@ class Bounds:
     finite: tuple[Decimal, ...] = ()
     """Upper bounds in rising order, without the infinite one."""
     series: tuple[Indexes, ...] = ()
-    """The buckets of each series, in the order of its bounds, the infinite one last."""
+    """The buckets of each series, in the order of its finite bounds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,18 @@ class HistogramLayout:
     sums: Indexes
     buckets: tuple[Member, ...]
     bounds: Bounds
-    """As long as every value is usable."""
+
+    def without(self, unusable: Set[int]) -> Self:
+        """The same without the samples at these places."""
+        counts = _others(self.counts, unusable)
+        buckets = tuple(member for member in self.buckets if member[0] not in unusable)
+        return replace(
+            self,
+            counts=counts,
+            sums=_others(self.sums, unusable),
+            buckets=buckets,
+            bounds=shared_bounds(buckets, len(counts)),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +71,24 @@ class Layout:
     """SGLang's prefill accounting."""
     computed: Indexes
     """vLLM's prompt tokens that were computed here."""
-    histograms: Mapping[str, HistogramLayout | None]
+    histograms: Mapping[str, HistogramLayout]
     models: frozenset[str]
     """Every model that a wanted series names."""
     process_starts: Indexes
     created: Indexes
+
+    def without(self, unusable: Set[int]) -> Self:
+        """The same without the samples at these places; a name that loses all of them still hides its older names."""
+        return replace(
+            self,
+            totals={signal: _others(places, unusable) for signal, places in self.totals.items()},
+            usage=tuple(kept for places in self.usage if (kept := _others(places, unusable))),
+            modes={mode: kept for mode, places in self.modes.items() if (kept := _others(places, unusable))},
+            computed=_others(self.computed, unusable),
+            histograms={signal: histogram.without(unusable) for signal, histogram in self.histograms.items()},
+            process_starts=_others(self.process_starts, unusable),
+            created=_others(self.created, unusable),
+        )
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -98,7 +122,11 @@ def lay_out(series: tuple[Series, ...]) -> Layout:
         usage=tuple(_places(found) for found in _grouped(usage, "pid").values()),
         modes={mode: found for mode in names.EFFECTIVE_MODES if (found := _with(effective, "mode", mode))},
         computed=_with(sources, "source", names.LOCAL_COMPUTE),
-        histograms={signal: _histogram(members, bases) for signal, bases in names.HISTOGRAM_BASES[engine].items()},
+        histograms={
+            signal: histogram
+            for signal, bases in names.HISTOGRAM_BASES[engine].items()
+            if (histogram := _histogram(members, bases)) is not None
+        },
         models=frozenset(value for each in series for label, value in each.labels if label == names.MODEL and value),
         process_starts=starts,
         created=created,
@@ -115,7 +143,8 @@ def shared_bounds(buckets: Iterable[Member], series_count: int) -> Bounds:
     if _INFINITE not in shared:
         return Bounds()
     rising = sorted(bound for bound in shared if bound is not None)
-    return Bounds(finite=tuple(rising[:-1]), series=tuple(tuple(map(places.__getitem__, rising)) for places in series))
+    finite = tuple(rising[:-1])
+    return Bounds(finite=finite, series=tuple(tuple(map(places.__getitem__, finite)) for places in series))
 
 
 def _by_name(series: Iterable[Series]) -> ByName:
@@ -150,6 +179,10 @@ def _counts(labels: Labels) -> bool:
 
 def _places(members: Iterable[Member]) -> Indexes:
     return tuple(index for index, _ in members)
+
+
+def _others(places: Indexes, unusable: Set[int]) -> Indexes:
+    return tuple(place for place in places if place not in unusable)
 
 
 def _with(members: Iterable[Member], label: str, value: str) -> Indexes:

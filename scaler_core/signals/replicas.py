@@ -6,7 +6,7 @@ capacity nor read, and says so.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -56,6 +56,14 @@ def target_pods(target: ModelDeployment, pods: Iterable[Pod]) -> tuple[Pod, ...]
     return tuple(pod for pod in pods if _belongs(target, pod))
 
 
+def by_role(pods: Iterable[Pod]) -> Mapping[str, Sequence[Pod]]:
+    """Pods by the role that they serve."""
+    found: dict[str, list[Pod]] = defaultdict(list)
+    for pod in pods:
+        found[pod.role].append(pod)
+    return found
+
+
 def replicas_of(target: ModelDeployment, role: Role, pods: Iterable[Pod]) -> tuple[Replica, ...]:
     """The replicas of one role by ordinal, whatever the current count is.
 
@@ -69,8 +77,9 @@ def replicas_of(target: ModelDeployment, role: Role, pods: Iterable[Pod]) -> tup
     """
     members: dict[int, list[Pod]] = defaultdict(list)
     for pod in pods:
-        if pod.role == role.name and pod.ordinal is not None and not pod.metadata.is_terminating:
-            members[pod.ordinal].append(pod)
+        ordinal = pod.ordinal
+        if ordinal is not None and pod.role == role.name and not pod.metadata.is_terminating:
+            members[ordinal].append(pod)
     layout = _layout(target, role)
     return tuple(_replica(ordinal, members[ordinal], role.size, layout) for ordinal in sorted(members))
 
@@ -107,19 +116,15 @@ def _layout(target: ModelDeployment, role: Role) -> Layout:
 
 
 def _replica(ordinal: int, pods: list[Pod], role_size: int, layout: Layout) -> Replica:
-    ordered = tuple(sorted(pods, key=lambda pod: (pod.member, pod.metadata.name)))
+    ordered = tuple(pods if len(pods) == 1 else sorted(pods, key=lambda pod: (pod.member, pod.metadata.name)))
     problem = _problem(ordered, role_size)
     if problem is not None:
         return Replica(
             ordinal=ordinal, pods=ordered, is_ready=False, answering=(), problem=f"replica {ordinal}: {problem}"
         )
-    listeners = ordered if layout is Layout.MEMBERS else ordered[:1]
-    return Replica(
-        ordinal=ordinal,
-        pods=ordered,
-        is_ready=all(pod.is_ready for pod in ordered),
-        answering=tuple(pod for pod in listeners if pod.is_ready),
-    )
+    ready = tuple([pod for pod in ordered if pod.is_ready])
+    answering = ready if layout is Layout.MEMBERS else tuple([pod for pod in ready if pod is ordered[0]])
+    return Replica(ordinal=ordinal, pods=ordered, is_ready=len(ready) == len(ordered), answering=answering)
 
 
 def _problem(pods: Sequence[Pod], role_size: int) -> str | None:

@@ -304,7 +304,7 @@ async def test_a_certificate_for_another_address_is_not_trusted(authority: trust
     "place",
     [
         pytest.param("scaler_core.signals.forms.read_engine", id="while its answer is read"),
-        pytest.param("scaler_controller.sampling.sampler.read_body", id="while it is asked"),
+        pytest.param("scaler_controller.sampling.http.BodyReader.read", id="while it is asked"),
     ],
 )
 async def test_an_internal_error_spares_the_other_engines(monkeypatch: pytest.MonkeyPatch, place: str) -> None:

@@ -96,6 +96,24 @@ def test_any_texts_in_any_order_are_read_as_by_the_full_reader(bodies: list[str]
         assert repr(remembered(reader, body)) == repr(full(body))
 
 
+NUMBERS = st.one_of(
+    st.floats().map(repr),
+    st.integers().map(str),
+    st.decimals().map(str),
+    st.from_regex(r"[-+]?[0-9.]{0,25}([eE][-+]?[0-9]{1,3})?\r?", fullmatch=True),
+    st.sampled_from(["-0", "\r-0", "-0.0", "+Inf", "NaN", "01", "1.", ".5", "1_0", "1e400", "18446744073709551617"]),
+    st.sampled_from(["true", "null", "[1]", "1,2", "", '"1"', "0x1", "1 2", "e", "-", "\r", "9007199254740993"]),
+)
+
+
+@given(st.lists(NUMBERS, min_size=6, max_size=6))
+def test_any_values_are_read_as_by_the_full_reader(values: list[str]) -> None:
+    reader, lines = FormReader(), [line for line in PLAIN.splitlines() if line.startswith(tuple(WANTED))]
+    for numbers in (["1"] * 6, values):
+        body = "\n".join(f"{line.rpartition(' ')[0]} {number}" for line, number in zip(lines, numbers, strict=True))
+        assert repr(remembered(reader, body.encode())) == repr(full(body.encode()))
+
+
 def count_full_readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
 
