@@ -56,7 +56,7 @@ class ProcessSettings(BaseSettings):
     kube_url: str = ""
     """API server to talk to directly, with kube-token and kube-ca."""
     kube_token: SecretStr = SecretStr("")
-    """Bearer token for kube-url."""
+    """Bearer token for kube-url; by environment, since everybody on the host may read command lines."""
     kube_ca: Path | None = None
     """CA file for kube-url."""
     api_group: str = scaler.GROUP

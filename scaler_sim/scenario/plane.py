@@ -32,7 +32,9 @@ class Credentials:
     """As admission reviews name it."""
     access: Access
     flags: tuple[str, ...]
-    """The same as command line flags of the product's processes."""
+    """The same as command line flags of the product's processes, but for what is secret."""
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    """What is secret, by the names of flags: for the environment, since everybody may read command lines."""
 
 
 class ControlPlane(Protocol):
@@ -72,7 +74,8 @@ class EmbeddedPlane:
         return Credentials(
             username=identity.value,
             access=Endpoint(url=self.cluster.url, token=token),
-            flags=("--kube-url", self.cluster.url, "--kube-token", token),
+            flags=("--kube-url", self.cluster.url),
+            secrets={"kube-token": token},
         )
 
 

@@ -7,7 +7,7 @@ import signal
 import socket
 import ssl
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -44,6 +44,8 @@ class Child:
     module: str
     arguments: Sequence[str]
     log: Path
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Beside our own; secrets go here, since everybody may read command lines."""
     _process: asyncio.subprocess.Process | None = field(default=None, init=False)
 
     @property
@@ -74,7 +76,7 @@ class Child:
                 stderr=output,
                 start_new_session=True,
                 preexec_fn=_end_with_parent,
-                env=os.environ | {"PYTHONUNBUFFERED": "1"},
+                env={**os.environ, "PYTHONUNBUFFERED": "1", **self.environment},
             )
 
     async def wait_until_answers(self, url: str, seconds: float, tls: ssl.SSLContext | None = None) -> None:

@@ -156,7 +156,8 @@ class Scenario:
             *self.settings.controller_flags,
         )
         log = self.settings.logs / "controller.log"
-        return Child(name="controller", module="scaler_controller", arguments=flags, log=log)
+        environment = _environment("MDS_CONTROLLER_", credentials.secrets)
+        return Child(name="controller", module="scaler_controller", arguments=flags, log=log, environment=environment)
 
     def _webhook(self) -> Child:
         credentials = self.credentials(Identity.WEBHOOK)
@@ -176,7 +177,8 @@ class Scenario:
             *self.settings.webhook_flags,
         )
         log = self.settings.logs / "webhook.log"
-        return Child(name="webhook", module="scaler_webhook", arguments=flags, log=log)
+        environment = _environment("MDS_WEBHOOK_", credentials.secrets)
+        return Child(name="webhook", module="scaler_webhook", arguments=flags, log=log, environment=environment)
 
     def _certificate(self) -> tuple[Path, Path]:
         files = (self.settings.logs / "webhook.crt", self.settings.logs / "webhook.key")
@@ -189,6 +191,11 @@ class Scenario:
 def _pairs(**flags: object) -> tuple[str, ...]:
     """Command line flags by their Python names."""
     return tuple(part for name, value in flags.items() for part in (f"--{name.replace('_', '-')}", str(value)))
+
+
+def _environment(prefix: str, settings: Mapping[str, str]) -> dict[str, str]:
+    """Settings by the names of flags as environment variables of a process."""
+    return {f"{prefix}{name.replace('-', '_').upper()}": value for name, value in settings.items()}
 
 
 def definitions() -> tuple[dict[str, Any], ...]:
