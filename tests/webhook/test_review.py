@@ -123,9 +123,11 @@ def test_every_refusal_is_403_and_every_failed_read_503() -> None:
         assert rendered(verdict)["status"]["code"] == (403 if isinstance(verdict, Denied) else 503)
 
 
+KEYS = st.sampled_from("ab") | st.text(max_size=4).filter(lambda key: key != "uid")
+"""Without a second UID, which a changed byte could lift into the request: there the last one counts, as in any JSON."""
 JUNK = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ab") | st.text(max_size=4), inner),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
     max_leaves=8,
 )
 
@@ -160,9 +162,9 @@ def test_no_body_loses_its_uid(text: bytes) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 @given(bodies())
-@settings(max_examples=20_000)
+@settings(max_examples=5_000)
 def test_no_body_loses_its_uid_at_length(text: bytes) -> None:
     check_body(text)
 

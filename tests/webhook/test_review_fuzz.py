@@ -133,13 +133,13 @@ async def test_mutated_reviews_get_their_uid_and_the_oracles_verdict() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("seed", [2, 3])
 async def test_mutated_reviews_get_their_uid_and_the_oracles_verdict_at_length(seed: int) -> None:
     await fuzz(20_000, seed=seed)
 
 
-@pytest.mark.parametrize("count", [100, pytest.param(4000, marks=[pytest.mark.long, pytest.mark.timeout(600)])])
+@pytest.mark.parametrize("count", [100, pytest.param(4000, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
 async def test_mutated_reviews_are_answered_over_the_wire(count: int, tmp_path: Path) -> None:
     authority = trustme.CA()
     certificate, key = webhook_world.certificate_files(tmp_path, authority)

@@ -71,7 +71,7 @@ def test_whenever_it_takes_over_a_new_leader_decides_the_same_or_holds(
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @settings(max_examples=60)
 @given(steps=STEPS, band=st.sampled_from(BANDS))

@@ -260,7 +260,7 @@ TestElectorsMachine.settings = settings(max_examples=250, stateful_step_count=20
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 class TestElectorsAtLength(ElectorsMachine.TestCase):
     settings = settings(max_examples=3_000, stateful_step_count=40, deadline=None)
 

@@ -236,6 +236,6 @@ def test_the_fence_holds_through_any_life() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_the_fence_holds_through_long_lives() -> None:
     run_state_machine_as_test(FenceLife, settings=settings(max_examples=800, stateful_step_count=60, deadline=None))

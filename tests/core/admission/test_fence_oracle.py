@@ -142,7 +142,7 @@ def test_the_fence_equals_the_oracle(
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 @given(writes(), st.booleans(), st.booleans(), SCALERS)
 @settings(max_examples=20_000)
 def test_the_fence_equals_the_oracle_at_length(

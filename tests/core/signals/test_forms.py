@@ -83,7 +83,7 @@ def test_edited_texts_are_read_as_by_the_full_reader(seed: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("seed", [PLAIN, SEED])
 def test_a_hundred_thousand_edited_texts(seed: str) -> None:
     check_edits(random.Random(7), seed, 50_000)
