@@ -5,8 +5,9 @@ from typing import Any
 
 from scaler_core.api import defaulting
 from scaler_core.api.deployment import ModelDeployment
+from scaler_core.api.meta import ConditionStatus
 from scaler_core.api.ownership import BINDING, DECISION, parse_binding, parse_decision
-from scaler_core.api.reasons import EventReason
+from scaler_core.api.reasons import ConditionType, EventReason
 from scaler_core.api.scaler import ModelDeploymentScaler
 from scaler_core.api.scaler_status import Cause, Commit, PendingCohort
 from scaler_core.model.action import Note
@@ -204,6 +205,23 @@ class Judge:
         gone = between(intent.vector, intent.baseline_vector)
         removed = {replica: self.operator.uids(replica) for replica in gone}
         return Landing(intent=intent, version=version, at=self.server.clock.now(), removed=removed)
+
+    # -- what is known once nothing more is to be done ----------------------------------------------------------------
+
+    def judge_adoption(self) -> None:
+        """After a whole pass an owner knows the decision on its target, whoever carried it out and however late."""
+        document, scaler = self.server.get(TARGETS), self.scaler
+        if document is None or scaler is None or scaler.status.pending_commit is not None:
+            return
+        binding, decision = _annotation(document, BINDING), _annotation(document, DECISION)
+        if binding is None or decision is None:
+            return
+        held, made, status = parse_binding(binding), parse_decision(decision), scaler.status
+        bound = status.condition(ConditionType.BOUND)
+        if bound is None or bound.status is not ConditionStatus.TRUE or held.term != made.term:
+            return
+        known = status.last_commit.decision_id if status.last_commit is not None else None
+        assert known == made.decision_id, f"{made.decision_id} is on the target, and status knows {known}"
 
     # -- what the product says ----------------------------------------------------------------------------------------
 
