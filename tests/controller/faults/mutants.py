@@ -171,6 +171,7 @@ def main() -> int:
             verdict = f"caught by: {found[:100]}" if found else f"LIVES after {chosen.budget} interleavings"
             sys.stdout.write(f"{name:32} {seconds:4.0f} s  {verdict}\n")
             sys.stdout.flush()
+    sys.stdout.write(f"{len(names) - alive} of {len(names)} mutants were caught\n")
     return 1 if alive else 0
 
 
