@@ -33,7 +33,8 @@ e2e: $(VENV)/.ready ## the product on a real control plane: KUBEBUILDER_ASSETS=D
 	$(RUN) pytest --reruns 1 e2e tests/conformance tests/chart
 
 long: $(VENV)/.ready ## the long profiles: properties, fuzzing, and MDS_INTERLEAVINGS=5000 orders of crashes, errors and leader changes
-	$(RUN) pytest -n 2 --dist worksteal -m "long and not e2e" tests
+	$(RUN) pytest -n 2 --dist worksteal -m "long and not e2e" tests --ignore=tests/sim
+	$(RUN) pytest -m "long and not e2e" tests/sim
 
 mutants: $(VENV)/.ready ## break the product on purpose, and see that those interleavings notice each time
 	$(RUN) tests.controller.faults.mutants
