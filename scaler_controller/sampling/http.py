@@ -80,8 +80,9 @@ def _status(status: int) -> str:
 
 
 async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes | ScrapeFailure:
-    chunks, size = [], 0
-    async for chunk in response.content.iter_any():
+    chunks, size, content = [], 0, response.content
+    while not content.at_eof():
+        chunk = await content.readany()
         chunks.append(chunk)
         size += len(chunk)
         if size > limit:

@@ -11,7 +11,7 @@ from typing import Final
 
 from scaler_core.model.scrape import EngineCounters, Histogram
 from scaler_core.signals.exposition import read_samples
-from scaler_core.signals.layout import HistogramLayout, Indexes, Layout, lay_out
+from scaler_core.signals.layout import HistogramLayout, Indexes, Layout, Pick, lay_out
 from scaler_core.signals.names import WANTED
 
 Values = Sequence[float]
@@ -39,7 +39,7 @@ def counters_of(values: Values, layout: Layout) -> EngineCounters:
     """The values of a text's samples, in their order, to what they say."""
     if not math.isfinite(sum(values)) or min(values, default=0.0) < 0:
         layout = layout.without({place for place, value in enumerate(values) if not 0 <= value < math.inf})
-    totals = {signal: _total(values, places) for signal, places in layout.totals.items()}
+    totals = {signal: _sum(values, places) for signal, places in layout.totals.items() if places}
     return EngineCounters(
         engine=layout.engine,
         running=totals.get("running"),
@@ -49,17 +49,13 @@ def counters_of(values: Values, layout: Layout) -> EngineCounters:
         prompt_tokens=totals.get("prompt"),
         generation_tokens=totals.get("generation"),
         prefix_hits=totals.get("hits"),
-        computed_prompt_tokens=_total(values, layout.computed),
+        computed_prompt_tokens=_sum(values, layout.computed) if layout.computed else None,
         prefill_effective={mode: _sum(values, places) for mode, places in layout.modes.items()},
         ttft=_histogram(values, layout.histograms.get("ttft")),
         itl=_histogram(values, layout.histograms.get("itl")),
         models=layout.models,
         process_start=_process_start(values, layout),
     )
-
-
-def _total(values: Values, places: Indexes) -> float | None:
-    return _sum(values, places) if places else None
 
 
 def _sum(values: Values, places: Indexes) -> float:
@@ -81,7 +77,7 @@ def _histogram(values: Values, layout: HistogramLayout | None) -> Histogram | No
         count=_sum(values, layout.counts),
         sum_seconds=_decimal_sum(values, layout.sums) if len(layout.sums) == len(layout.counts) else None,
         bounds=layout.bounds.finite,
-        counts=_cumulative(values, layout.bounds.series),
+        counts=_cumulative(values, layout.bounds.picks),
     )
 
 
@@ -90,9 +86,9 @@ def _decimal_sum(values: Values, places: Indexes) -> Decimal:
     return sum([Decimal(repr(values[place])) for place in places], _ZERO)
 
 
-def _cumulative(values: Values, series: Sequence[Indexes]) -> tuple[float, ...]:
+def _cumulative(values: Values, picks: Sequence[Pick]) -> tuple[float, ...]:
     """How many observations of all series did not exceed each finite bound."""
-    counts = [tuple([values[place] for place in places]) for places in series]
+    counts = [pick(values) for pick in picks]
     return counts[0] if len(counts) == 1 else tuple(map(math.fsum, zip(*counts, strict=True)))
 
 

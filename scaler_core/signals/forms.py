@@ -7,6 +7,7 @@ nothing is left to read but the values. Any other text, and any value that is no
 so a form saves time and never changes what is read (property test).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -21,13 +22,16 @@ from scaler_core.signals.layout import Layout, lay_out
 from scaler_core.signals.names import WANTED
 
 Feeds = NDArray[np.intp]
-"""Places of line feeds, the end of the last line included. One stands in front of the text, so the place of the feed
-before a line is that of the line's first byte in the body."""
+"""Places of line feeds in a padded text, the end of the last line included. One stands in front of the body, so the
+place of the feed before a line is that of the line's first byte in the body."""
 
 _SEEN: Final = 12
 """First bytes of a line that are compared; shorter than a wanted name, and few names with a value behind are."""
 _ROW: Final = np.dtype(f"V{_SEEN}")
-_PADDING: Final = b"\n" * _SEEN
+_LONGEST: Final = 512
+"""Bytes of a wanted line's name and labels; a form with a longer one is not remembered."""
+_PADDING: Final = b"\n".ljust(_LONGEST, b"\0")
+_WORD: Final = 8
 _LINE_FEED: Final = 10
 _UNUSUAL: Final = frozenset({b" ", b"\t", b"{"})
 """First bytes of lines whose name stands further to the right."""
@@ -54,11 +58,12 @@ class FormReader:
         Raises:
             MalformedLineError: a line that we need cannot be read.
         """
-        feeds, beginnings = _survey(body)
+        text = b"\n%b%b" % (body, _PADDING)
+        feeds, beginnings = _survey(text)
         # The last line's labels tell apart the models of one engine's version, whose lines begin alike.
         key = (beginnings[::_KEY_STEP], _last_head(body))
         form = self._forms.get(key)
-        counters = form.read(body, feeds) if form is not None and form.beginnings == beginnings else None
+        counters = form.read(text, feeds) if form is not None and form.beginnings == beginnings else None
         if counters is not None:
             return counters
         counters = read_engine(body.decode("utf-8", errors="replace"))
@@ -74,16 +79,47 @@ class FormReader:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Heads:
+    """What some lines begin with, compared at once."""
+
+    places: Feeds
+    """The feeds before these lines."""
+    row: np.dtype[np.void]
+    """As many bytes as the longest has."""
+    mask: NDArray[np.uint64]
+    """All bits of the bytes that count in each row."""
+    rows: bytes
+    """What is left of these lines' rows behind the mask."""
+
+    @classmethod
+    def of(cls, heads: Sequence[tuple[int, bytes]]) -> Self:
+        """Of lines by their places; heads have at most `_LONGEST` bytes."""
+        width = -(-max((len(head) for _, head in heads), default=1) // _WORD) * _WORD
+        mask = b"".join((b"\xff" * len(head)).ljust(width, b"\0") for _, head in heads)
+        return cls(
+            places=np.array([place for place, _ in heads], dtype=np.intp),
+            row=np.dtype(f"V{width}"),
+            mask=np.frombuffer(mask, dtype=np.uint64),
+            rows=b"".join(head.ljust(width, b"\0") for _, head in heads),
+        )
+
+    def stand_in(self, text: bytes, feeds: Feeds) -> bool:
+        """Whether the lines of this text begin so."""
+        rows = _rows(text, feeds.take(self.places), self.row)
+        return (rows.view(np.uint64) & self.mask).tobytes() == self.rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Form:
     """Where a text of this form has its wanted samples."""
 
     beginnings: bytes
-    heads: tuple[bytes, ...]
-    """What the lines that may be wanted begin with: name and labels, or as much as tells that one is not wanted."""
+    heads: _Heads
+    """Of the lines that may be wanted: name and labels, or as much as tells that one is not wanted."""
     places: Feeds
-    """The feeds before these lines, then those before the wanted ones, then those behind the wanted ones."""
+    """The feeds before the wanted lines, then those behind them."""
     offsets: Feeds
-    """What lies how far behind these feeds: the line, its value, the value's end."""
+    """What lies how far behind these feeds: the line's value, and the value's end."""
     layout: Layout
 
     @classmethod
@@ -91,40 +127,39 @@ class _Form:
         """The form of a readable text; None where a wanted line is not `name{labels} value`."""
         candidates = list(_candidates(body, feeds))
         lines = [_line(text) for _, text in candidates]
-        known = [line for line in lines if line is not None]
+        known = [line for line in lines if line is not None and len(line[0]) <= _LONGEST]
         if len(known) < len(lines):
             return None
-        found = [(place, len(head), series) for (place, _), (head, series) in zip(candidates, known, strict=True)]
-        wanted = [(place, length, series) for place, length, series in found if series is not None]
-        starts = [(place, 0) for place, _, _ in found]
-        values = [(place, length) for place, length, _ in wanted]
-        ends = [(place + 1, -1) for place, _, _ in wanted]
-        spots = np.array([*starts, *values, *ends], dtype=np.intp).reshape(-1, 2)
+        found = [(place, head, series) for (place, _), (head, series) in zip(candidates, known, strict=True)]
+        wanted = [(place, len(head), series) for place, head, series in found if series is not None]
+        spots = [*((place, length + 1) for place, length, _ in wanted), *((place + 1, 0) for place, _, _ in wanted)]
         return cls(
             beginnings=beginnings,
-            heads=tuple(head for head, _ in known),
-            places=np.ascontiguousarray(spots[:, 0]),
-            offsets=np.ascontiguousarray(spots[:, 1]),
+            heads=_Heads.of([(place, head) for place, head, _ in found]),
+            places=np.array([place for place, _ in spots], dtype=np.intp),
+            offsets=np.array([offset for _, offset in spots], dtype=np.intp),
             layout=lay_out(tuple(series for _, _, series in wanted)),
         )
 
-    def read(self, body: bytes, feeds: Feeds) -> EngineCounters | None:
+    def read(self, text: bytes, feeds: Feeds) -> EngineCounters | None:
         """The counters of a text whose lines begin alike; None where it takes more than its values to read it."""
-        spots = (feeds.take(self.places) + self.offsets).tolist()
-        if not all(map(body.startswith, self.heads, spots)):
+        if not self.heads.stand_in(text, feeds):
             return None
-        lines, values = len(self.heads), (len(spots) - len(self.heads)) // 2
-        spans = zip(spots[lines : lines + values], spots[lines + values :], strict=True)
-        numbers = _numbers([body[start:end] for start, end in spans])
+        spots = (feeds.take(self.places) + self.offsets).tolist()
+        half = len(spots) // 2
+        numbers = _numbers([text[start:end] for start, end in zip(spots[:half], spots[half:], strict=True)])
         return counters_of(numbers, self.layout) if numbers is not None else None
 
 
-def _survey(body: bytes) -> tuple[Feeds, bytes]:
-    """Where the line feeds are, and the first bytes of every line, padded behind the last one."""
-    text = b"\n%b%b" % (body, _PADDING)
-    feeds = (np.frombuffer(text, dtype=np.uint8) == _LINE_FEED).nonzero()[0][: 1 - _SEEN]
-    rows = np.ndarray(len(text) - _SEEN, dtype=_ROW, buffer=text, offset=1, strides=(1,))
-    return feeds, rows[feeds[:-1]].tobytes()
+def _survey(text: bytes) -> tuple[Feeds, bytes]:
+    """Where the line feeds of a padded text are, and the first bytes of every line."""
+    feeds = (np.frombuffer(text, dtype=np.uint8) == _LINE_FEED).nonzero()[0]
+    return feeds, _rows(text, feeds[:-1], _ROW).tobytes()
+
+
+def _rows(text: bytes, feeds: Feeds, row: np.dtype[np.void]) -> NDArray[np.void]:
+    """The first bytes of the lines behind these feeds."""
+    return np.ndarray(len(text) - row.itemsize, dtype=row, buffer=text, offset=1, strides=(1,))[feeds]
 
 
 def _last_head(body: bytes) -> bytes:

@@ -6,10 +6,11 @@ Renames: the first name that a text has is read and its older names are ignored,
 and without a priority count. Of a repeated series the first counts, as in Prometheus.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
+from operator import itemgetter
 from typing import Final, Self
 
 from scaler_core.model.scrape import Engine
@@ -18,6 +19,8 @@ from scaler_core.signals.exposition import BOUND, Labels, Series
 
 Indexes = tuple[int, ...]
 """Places in the text's list of samples."""
+Pick = Callable[[Sequence[float]], tuple[float, ...]]
+"""The samples at some places."""
 Member = tuple[int, Series]
 """A series with its place."""
 ByName = Mapping[str, Sequence[Member]]
@@ -32,7 +35,7 @@ class Bounds:
 
     finite: tuple[Decimal, ...] = ()
     """Upper bounds in rising order, without the infinite one."""
-    series: tuple[Indexes, ...] = ()
+    picks: tuple[Pick, ...] = ()
     """The buckets of each series, in the order of its finite bounds."""
 
 
@@ -144,7 +147,11 @@ def shared_bounds(buckets: Iterable[Member], series_count: int) -> Bounds:
         return Bounds()
     rising = sorted(bound for bound in shared if bound is not None)
     finite = tuple(rising[:-1])
-    return Bounds(finite=finite, series=tuple(tuple(map(places.__getitem__, finite)) for places in series))
+    return Bounds(finite=finite, picks=tuple(_pick([places[bound] for bound in finite]) for places in series))
+
+
+def _pick(places: Sequence[int]) -> Pick:
+    return itemgetter(*places) if len(places) > 1 else lambda values: tuple([values[place] for place in places])
 
 
 def _by_name(series: Iterable[Series]) -> ByName:
