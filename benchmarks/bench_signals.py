@@ -141,7 +141,7 @@ async def bare(session: aiohttp.ClientSession, urls: list[str]) -> None:
     await asyncio.gather(*(work() for _ in range(IN_FLIGHT)))
 
 
-async def best(*works: Callable[[], Coroutine[None, None, object]], repeat: int = 15) -> list[float]:
+async def best(*works: Callable[[], Coroutine[None, None, object]], repeat: int = 40) -> list[float]:
     """The least processor time of this process for each, in turns; the engines have a process of their own."""
     times: list[list[float]] = [[] for _ in works]
     for _ in range(repeat):

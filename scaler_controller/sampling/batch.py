@@ -15,7 +15,7 @@ from scaler_core.signals.forms import FormReader
 
 logger = logging.getLogger(__name__)
 
-BATCH: Final = 64
+BATCH: Final = 32
 INTERNAL_ERROR: Final = "it could not be read because of an internal error; see the controller's log"
 
 Outcome = EngineCounters | ScrapeFailure

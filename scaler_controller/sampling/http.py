@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import aiohttp
+from aiohttp import hdrs
 from yarl import URL
 
 from scaler_controller.sampling.deadlines import Deadlines
@@ -16,9 +17,9 @@ from scaler_core.model.scrape import ScrapeFailure
 
 HEADERS: Final = {
     # Asked for OpenMetrics, some client libraries rename `vllm:` to `vllm_`; the text format is stable.
-    "Accept": "text/plain;version=0.0.4",
-    "Accept-Encoding": "gzip",
-    "User-Agent": "model-deployment-scaler",
+    hdrs.ACCEPT: "text/plain;version=0.0.4",
+    hdrs.ACCEPT_ENCODING: "gzip",
+    hdrs.USER_AGENT: "model-deployment-scaler",
 }
 OK: Final = 200
 REDIRECTS: Final = range(300, 400)

@@ -83,7 +83,8 @@ def _histogram(values: Values, layout: HistogramLayout | None) -> Histogram | No
 
 def _decimal_sum(values: Values, places: Indexes) -> Decimal:
     """The shortest text of a float is the decimal that it was read from, so the sum is that of the text."""
-    return sum([Decimal(repr(values[place])) for place in places], _ZERO)
+    sums = [Decimal(repr(values[place])) for place in places]
+    return sums[0] if len(sums) == 1 else sum(sums, _ZERO)
 
 
 def _cumulative(values: Values, picks: Sequence[Pick]) -> tuple[float, ...]:
