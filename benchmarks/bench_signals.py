@@ -209,8 +209,11 @@ def main() -> None:
             limit=2,
             unit="%",
         ),
-        # Processor time of the client, as the engines have another process.
-        Row(name="a pass over 256 engines, share of bare requests", value=100 * sampled / plain, limit=175, unit="%"),
+        # Processor time of the client, as the engines have another process. Of a bare request the pass's costs 80 %
+        # (URLs are parsed once, one timer serves all), keeping and filing its body 10 %, and reading it 50 to 60 %:
+        # line feeds and beginnings 20, sixty numbers 20, counters and histograms 15. On a busy machine the caches
+        # forget more of a pass than of a bare request: 142 to 165 % were seen.
+        Row(name="a pass over 256 engines, share of bare requests", value=100 * sampled / plain, limit=170, unit="%"),
         Row(name="a pass over 256 engines, processor time", value=sampled * 1e6, limit=1_000_000, unit="us"),
         Row(name="readings of 256 Pods", value=judged, limit=50_000, unit="us"),
     ]

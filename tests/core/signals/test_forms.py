@@ -169,6 +169,12 @@ def test_unusual_lines_are_read_every_time(line: str) -> None:
         assert reader.read(body).running == 3
 
 
+def test_a_line_may_be_shorter_than_its_labels_were() -> None:
+    reader = FormReader()
+    for label in ("é" * 400, "", "é" * 200, ""):
+        assert reader.read(f'vllm:num_requests_running{{a="{label}"}} 3\nup 1\n'.encode()).running == 3
+
+
 def test_bytes_that_are_no_text_cost_only_their_own_line() -> None:
     reader = FormReader()
     for value in (3, 4):
