@@ -7,10 +7,11 @@ Source of the grammar: the Prometheus exposition formats and OpenMetrics 1.0; on
 agrees with the parsers of `prometheus_client` (property test).
 """
 
+import math
 import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import lru_cache
 from itertools import groupby, takewhile
 from typing import Final
@@ -26,6 +27,7 @@ _ESCAPE: Final = re.compile(r'\\([\\n"])')
 _PLAIN: Final = re.compile(rf"({_NAME})(?:[ \t]*(\{{)|(?=[ \t])|$)")
 _QUOTED: Final = re.compile(rf"{{[ \t]*{_TEXT}[ \t]*([,}}])")
 _MAX_QUOTE: Final = 120  # a whole bucket line fits in a message; an accidental megabyte does not
+_MAX_BOUND: Final = 64  # characters
 _MAX_CACHED: Final = 512  # characters; bounds the memory of the cache below to a few MiB
 _CACHED_SERIES: Final = 8192  # a text of one engine has some sixty; all engines of one model share them
 
@@ -155,14 +157,13 @@ def _series(name: str, labels: Labels) -> Series:
 
 
 def _bound(text: str | None) -> Decimal:
+    """Exact, as engines may write one bound in two ways; of a size that a float has, so that this costs nothing."""
     if text is None:
         raise ValueError("a bucket has no bound")
-    try:
-        bound = Decimal(text)
-    except InvalidOperation:
-        bound = Decimal("NaN")
-    if bound.is_nan():
-        raise ValueError(f"its bound {text[:40]!r} is not a number")
+    size = _number(text) if len(text) <= _MAX_BOUND else math.nan
+    bound = Decimal(text) if not math.isnan(size) else Decimal()
+    if math.isnan(size) or math.isinf(size) != bound.is_infinite() or (size == 0) != (bound == 0):
+        raise ValueError(f"its bound {text[:40]!r} is not a number of seconds")
     return bound
 
 

@@ -201,7 +201,11 @@ def test_latency_of_requests_is_no_inter_token_latency() -> None:
     assert read_engine("vllm:request_time_per_output_token_seconds_count 5\nvllm:prompt_tokens_total 1").itl is None
 
 
-@pytest.mark.parametrize("bound", ["", "NaN", "five"])
+@pytest.mark.parametrize(
+    "bound",
+    ["", "NaN", "five", "1_0", "\u0665", "1e99999999", "1e-99999999", "1" * 100_000],
+    ids=lambda bound: bound[:12],
+)
 def test_a_bucket_bound_that_is_no_number_is_an_error(bound: str) -> None:
     with pytest.raises(MalformedLineError, match="line 1"):
         read_engine(ttft(("", {bound: 1}, 1, 1.0)))
