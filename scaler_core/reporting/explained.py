@@ -73,18 +73,18 @@ class Hold(Wire):
     reason: str
     message: str
     until: Time | None = None
-    """When it ends if nothing else happens; absent where only a change of the world ends it."""
+    """When it ends if the load goes on asking for the same; absent where time alone does not end it."""
 
 
 class Outlook(Wire):
     """What one role still waits for before its count can move in one direction; nothing held means that it may move.
 
-    Where something holds that time alone never ends, only that is named.
+    Where bounds, a step limit or the scaler's standing allow no move at all, only that is named.
     """
 
     holds: tuple[Hold, ...] = ()
     earliest: Time | None = None
-    """The earliest moment at which the count could move; absent where something holds that time alone never ends."""
+    """The earliest moment at which the count could move; absent where a hold has no `until`."""
 
 
 class ExplainedRole(Wire):

@@ -18,8 +18,8 @@ from scaler_core.reporting.explained import Hold, Outlook
 
 COMMIT_STAGE = "commit"
 RECOMMENDATION_STAGE = "recommendation"
-_LASTING = frozenset({RoleReason.AT_MINIMUM, RoleReason.AT_MAXIMUM, RoleReason.PACING_BOUNDED})
-"""Holds that only an edit of the spec ends."""
+_OF_THE_SPEC = frozenset({RoleReason.AT_MINIMUM, RoleReason.AT_MAXIMUM, RoleReason.PACING_BOUNDED})
+"""Reasons of bounds and of steps that only an edit of the spec ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +71,11 @@ def shrink_outlook(role: RolePlan, given: PlanInput, waiting: Waiting, binding: 
     """What keeps a role from losing a replica."""
     view = views(given)[role.role]
     current = view.role.current
-    holds = list(_common(view, binding, wants=role.recommended < current))
+    wants = role.recommended < current
+    holds = list(_common(view, binding, wants=wants))
     for rules in CHAIN:
         limits = [limit for rule in rules.floors if (limit := rule(view)) is not None and limit.replicas >= current]
-        holds += [_hold(rules.stage, limit, _shrink_ends(limit, view, waiting)) for limit in limits]
+        holds += [_hold(rules.stage, limit, _shrink_ends(limit, view, waiting, wants=wants)) for limit in limits]
     return _outlook([*holds, *_ratios(role.stages, current, is_growth=False)], waiting.now)
 
 
@@ -82,12 +83,13 @@ def growth_outlook(role: RolePlan, given: PlanInput, waiting: Waiting, binding: 
     """What keeps a role from getting another replica."""
     view = views(given)[role.role]
     current = view.role.current
-    holds = list(_common(view, binding, wants=role.recommended > current))
+    wants = role.recommended > current
+    holds = list(_common(view, binding, wants=wants))
     for rules in CHAIN:
         if rules.stage is Stage.STABILIZATION and not view.behavior.scale_up.stabilization_window_seconds:
             continue
         limits = [limit for rule in rules.ceilings if (limit := rule(view)) is not None and limit.replicas <= current]
-        holds += [_hold(rules.stage, limit, _growth_ends(limit, view, waiting)) for limit in limits]
+        holds += [_hold(rules.stage, limit, _growth_ends(limit, view, waiting, wants=wants)) for limit in limits]
     return _outlook([*holds, *_ratios(role.stages, current, is_growth=True)], waiting.now)
 
 
@@ -100,10 +102,10 @@ def _common(view: RoleView, binding: Hold | None, *, wants: bool) -> Iterator[Ho
         yield Hold(stage=RECOMMENDATION_STAGE, reason=wish.reason, message=message)
 
 
-def _shrink_ends(limit: Limit, view: RoleView, waiting: Waiting) -> float | None:
+def _shrink_ends(limit: Limit, view: RoleView, waiting: Waiting, *, wants: bool) -> float | None:
     match limit.reason:
-        case RoleReason.STABILIZING:
-            return waiting.shrink_window_ends(view.role.current)
+        case RoleReason.STABILIZING:  # a window moves on for as long as the load does not ask for the change
+            return waiting.shrink_window_ends(view.role.current) if wants else None
         case RoleReason.ABORT_COOLDOWN:
             return waiting.cooldown_ends()
         case RoleReason.DECODE_GRACE:
@@ -114,10 +116,10 @@ def _shrink_ends(limit: Limit, view: RoleView, waiting: Waiting) -> float | None
             return None
 
 
-def _growth_ends(limit: Limit, view: RoleView, waiting: Waiting) -> float | None:
+def _growth_ends(limit: Limit, view: RoleView, waiting: Waiting, *, wants: bool) -> float | None:
     match limit.reason:
-        case RoleReason.STABILIZING:
-            return waiting.growth_window_ends(view.role.current)
+        case RoleReason.STABILIZING:  # a window moves on for as long as the load does not ask for the change
+            return waiting.growth_window_ends(view.role.current) if wants else None
         case RoleReason.RESOURCE_EXHAUSTED:
             return waiting.growth_is_retried()
         case RoleReason.COHORT_PENDING:
@@ -140,12 +142,15 @@ def _hold(stage: Stage, limit: Limit, until: float | None) -> Hold:
     return Hold(stage=stage, reason=limit.reason, message=limit.message, until=until)
 
 
-def _is_lasting(hold: Hold) -> bool:
-    return hold.stage == COMMIT_STAGE or (hold.reason in _LASTING and hold.stage in {Stage.BOUNDS, Stage.PACING})
-
-
 def _outlook(holds: list[Hold], now: float) -> Outlook:
-    lasting = tuple(hold for hold in holds if _is_lasting(hold))
-    if lasting:
-        return Outlook(holds=lasting)  # what time alone would end besides does not matter
-    return Outlook(holds=tuple(holds), earliest=max([now, *(hold.until for hold in holds if hold.until is not None)]))
+    barred = tuple(hold for hold in holds if _allows_no_move(hold))
+    if barred:
+        return Outlook(holds=barred)  # what would hold besides does not matter
+    ends = [hold.until for hold in holds if hold.until is not None]
+    return Outlook(holds=tuple(holds), earliest=max([now, *ends]) if len(ends) == len(holds) else None)
+
+
+def _allows_no_move(hold: Hold) -> bool:
+    """Whether neither time nor load ends it."""
+    is_of_the_spec = hold.reason in _OF_THE_SPEC and hold.stage in {Stage.BOUNDS, Stage.PACING}
+    return hold.stage == COMMIT_STAGE or is_of_the_spec

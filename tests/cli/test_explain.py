@@ -51,8 +51,17 @@ def test_people_see_which_stage_changed_the_request_and_when_it_may_move(file: P
     assert "default/scale of ModelDeployment llm: Active, Proportional, term 1" in text
     assert "server=2 -> server=4" in text
     assert "running 0 + waiting 16 = 16 requests" in text
-    assert "not before 22:16:06 (in 1m)" in text, text
+    assert "not before" not in text, "the load does not ask for fewer"
     assert "Blocked       False  Ready" in text
+
+
+def test_people_see_when_a_change_that_the_load_asks_for_may_come(tmp_path: Path) -> None:
+    passes = steady(4.0, until=76, server=2)
+    passes.run(91, 1.0)
+    path = tmp_path / "shrinking.json"
+    path.write_text(json.dumps(record(passes, 106, 1.0).explain().to_wire()))
+    text, _ = run("--file", str(path))
+    assert "shrink  not before 22:15:36 (in 30s)" in text, text
 
 
 def test_programs_get_the_same_document_from_the_replay(file: Path) -> None:
