@@ -1,9 +1,9 @@
 """The generated files of the repository, each with the function that renders it."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
-import typer
 import yaml
 from typer.core import TyperGroup
 
@@ -53,26 +53,18 @@ def crd_template() -> str:
     return f"{CHART_HEADER}{head}{metadata}{annotations}{rest}{{{{- end }}}}\n"
 
 
-def mds_page() -> str:
-    """The page of this very command."""
-    from scaler_cli.main import app
-
-    command = typer.main.get_command(app)
-    assert isinstance(command, TyperGroup)
-    return commands.commands_page(command)
-
-
-FILES: Final[Mapping[str, Callable[[], str]]] = {
-    "crds/modeldeploymentscalers.worker.gpustack.ai.yaml": crd_file,
-    "charts/model-deployment-scaler/templates/crd.yaml": crd_template,
-    "docs/explanation/state-machines.md": diagrams.page,
-    "docs/reference/api.md": api.api_page,
-    "docs/reference/conditions.md": words.conditions_page,
-    "docs/reference/events.md": words.events_page,
-    "docs/reference/explanation.md": api.explanation_page,
-    "docs/reference/flags.md": commands.flags_page,
-    "docs/reference/mds.md": mds_page,
-    "docs/reference/metrics.md": metrics.metrics_page,
-    "docs/reference/refusals.md": refusals.page,
-}
-"""Path below the repository's root to the function that renders the file."""
+def files(mds: TyperGroup) -> Mapping[str, Callable[[], str]]:
+        """Path below the repository's root to the function that renders the file, given the whole `mds` command."""
+    return {
+        "crds/modeldeploymentscalers.worker.gpustack.ai.yaml": crd_file,
+        "charts/model-deployment-scaler/templates/crd.yaml": crd_template,
+        "docs/explanation/state-machines.md": diagrams.page,
+        "docs/reference/api.md": api.api_page,
+        "docs/reference/conditions.md": words.conditions_page,
+        "docs/reference/events.md": words.events_page,
+        "docs/reference/explanation.md": api.explanation_page,
+        "docs/reference/flags.md": commands.flags_page,
+        "docs/reference/mds.md": partial(commands.commands_page, mds),
+        "docs/reference/metrics.md": metrics.metrics_page,
+        "docs/reference/refusals.md": refusals.page,
+    }

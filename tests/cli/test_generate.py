@@ -3,12 +3,17 @@
 from pathlib import Path
 
 import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
 from typer.testing import CliRunner
 
-from scaler_cli.generated import FILES
+from scaler_cli.generated import files
 from scaler_cli.main import app
 
 ROOT = Path(__file__).parents[2]
+MDS = get_command(app)
+assert isinstance(MDS, TyperGroup)
+FILES = files(MDS)
 
 
 @pytest.mark.parametrize("path", FILES)
