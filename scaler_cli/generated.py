@@ -54,7 +54,7 @@ def crd_template() -> str:
 
 
 def files(mds: TyperGroup) -> Mapping[str, Callable[[], str]]:
-        """Path below the repository's root to the function that renders the file, given the whole `mds` command."""
+    """Path below the repository's root to the function that renders the file, given the whole `mds` command."""
     return {
         "crds/modeldeploymentscalers.worker.gpustack.ai.yaml": crd_file,
         "charts/model-deployment-scaler/templates/crd.yaml": crd_template,
