@@ -1,6 +1,7 @@
 """`mds plan`: one planning pass on given counts and recommendations, windows taken as satisfied."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final
@@ -20,6 +21,7 @@ from scaler_core.planning.planner import plan as make_plan
 
 _PROBLEM: Final = 1
 _MOST_RECOMMENDED: Final = 10**9
+_COUNT: Final = re.compile(r"[0-9]{1,10}")
 
 
 def plan(
@@ -83,7 +85,7 @@ def _counts(option: str, text: str, names: tuple[str, ...]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for part in filter(None, text.split(",")):
         name, value = _pair(option, part, names)
-        if not (value.isascii() and value.isdecimal() and int(value) <= _MOST_RECOMMENDED):
+        if not (_COUNT.fullmatch(value) and int(value) <= _MOST_RECOMMENDED):
             raise typer.BadParameter(f"{option}: {part!r} has no whole count of replicas; write {name}=3")
         if name in counts:
             raise typer.BadParameter(f"{option} names {name} twice; give one count")

@@ -14,6 +14,7 @@
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -158,6 +159,8 @@ _BY_CODE: Final[Mapping[int, type[KubeError]]] = {
     422: InvalidError,
 }
 DEFAULT_RETRY_AFTER_SECONDS: Final = 1.0
+_MAX_RETRY_AFTER: Final = 10**9 - 1  # seconds; more digits are junk of something in between
+_SECONDS: Final = re.compile(r"[0-9]{1,9}")
 
 
 def parse_status(body: bytes) -> Status:
@@ -180,13 +183,13 @@ def read_status(document: Any) -> Status:
         reason=str(document.get("reason") or ""),
         message=str(document.get("message") or ""),
         details=details,
-        retry_after_seconds=float(after) if isinstance(after, int) and after > 0 else None,
+        retry_after_seconds=float(after) if isinstance(after, int) and 0 < after <= _MAX_RETRY_AFTER else None,
     )
 
 
 def parse_retry_after(text: str | None) -> float | None:
-    """Seconds of a `Retry-After` header; dates are not understood and give None."""
-    return float(text) if text is not None and text.isascii() and text.isdigit() else None
+    """Seconds of a `Retry-After` header; dates, and what nobody means to wait, are not understood and give None."""
+    return float(text) if text is not None and _SECONDS.fullmatch(text) is not None else None
 
 
 def from_answer(request: Request, code: int, status: Status, retry_after_seconds: float | None = None) -> KubeError:

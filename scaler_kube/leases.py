@@ -3,11 +3,14 @@
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Final
 
 from scaler_core.api.base import parse_time
 from scaler_core.api.meta import ObjectKey
 from scaler_kube.resources import LEASES
 from scaler_kube.transport import Document
+
+_MAX_NUMBER: Final = 1e11  # seconds; beyond every date that we could write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +69,8 @@ def micro_time(seconds: float) -> str:
 
 
 def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
+    # Of what a float holds: Kubernetes has 32 bits here, and JSON has no bound.
+    return float(value) if isinstance(value, int | float) and abs(value) <= _MAX_NUMBER else 0.0
 
 
 def _moment(value: object) -> float:

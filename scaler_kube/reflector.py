@@ -28,7 +28,7 @@ T = TypeVar("T")
 BACKOFF: Final = Exponential(base_seconds=0.5, cap_seconds=30.0)
 REDISCOVERY_SECONDS: Final = 30.0
 SHORTEST_HEALTHY_WATCH_SECONDS: Final = 1.0
-_UNREADABLE: Final = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
+_UNREADABLE: Final = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
 
 
 class Failure(Enum):

@@ -4,14 +4,16 @@ It shows the collection as it was at one resourceVersion, so our own writes can 
 version that a write returned, whatever the store says already includes it.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from scaler_core.api.meta import ObjectKey
 
 T = TypeVar("T")
+_VERSION: Final = re.compile(r"[0-9]{1,39}")  # etcd has 64 bits, and no server more than 128
 
 IndexFunction = Callable[[T], Iterable[Hashable]]
 """The values under which an object is found; none leaves it out of that index."""
@@ -143,4 +145,4 @@ def compare_versions(ours: str, theirs: str) -> int:
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit()
+    return _VERSION.fullmatch(text) is not None

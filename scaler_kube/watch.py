@@ -78,5 +78,5 @@ def parse_event(request: errors.Request, line: bytes) -> WatchEvent:
         if not isinstance(document, dict):
             raise TypeError(kind)
         return WatchEvent(type=EventType(kind), document=document)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         raise errors.UnavailableError(request, "a line of the watch is no event", may_have_happened=False) from error

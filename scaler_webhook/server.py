@@ -18,7 +18,7 @@ from scaler_webhook.metrics import WebhookMetrics
 MAX_BODY_BYTES: Final = 8 * 1024 * 1024
 """An update carries both versions of an object; etcd stores 1.5 MiB by default, and JSON escapes may double that."""
 KEEPALIVE_SECONDS: Final = 120.0  # longer than the 90 s after which the API server drops an idle connection itself
-_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m)\Z", re.ASCII)
+_DURATION: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|s|m)\Z", re.ASCII)
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0}
 _LEAST_SECONDS: Final = 0.2
 

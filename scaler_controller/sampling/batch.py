@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from scaler_controller.sampling.roster import Question
+from scaler_controller.sampling.roster import INTERNAL_ERROR, Question
 from scaler_core.model.scrape import EngineCounters, PodScrape, ScrapeFailure
 from scaler_core.signals.exposition import MalformedLineError
 from scaler_core.signals.forms import FormReader
@@ -16,7 +16,6 @@ from scaler_core.signals.forms import FormReader
 logger = logging.getLogger(__name__)
 
 BATCH: Final = 32
-INTERNAL_ERROR: Final = "it could not be read because of an internal error; see the controller's log"
 
 Outcome = EngineCounters | ScrapeFailure
 

@@ -1,5 +1,6 @@
 """Who is asked in a sampling pass. Pods hardly ever change between two passes, so the answer is remembered."""
 
+import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
@@ -12,6 +13,9 @@ from scaler_core.api.pod import Pod
 from scaler_core.model.scrape import EngineCounters, PodScrape, ScrapeFailure
 from scaler_core.signals.replicas import MAX_PODS, answering_pods, by_role, replicas_of, target_pods
 
+logger = logging.getLogger(__name__)
+
+INTERNAL_ERROR: Final = "it could not be read because of an internal error; see the controller's log"
 _REMEMBERED: Final = 256  # targets; one has some tens of KiB
 
 
@@ -30,7 +34,7 @@ class Question(NamedTuple):
     def to(cls, role: str, pod: Pod) -> Self:
         """The question to one Pod of a role."""
         return cls(
-            url=metrics_url(pod),
+            url=_address(pod),
             pod_uid=pod.metadata.uid,
             pod_name=pod.metadata.name,
             role=role,
@@ -51,6 +55,14 @@ class Question(NamedTuple):
             outcome=outcome,
             read_at=at,
         )
+
+
+def _address(pod: Pod) -> URL | ScrapeFailure:
+    try:
+        return metrics_url(pod)
+    except Exception:  # one Pod's annotations must not end the reading of all others
+        logger.exception("The address of an engine cannot be made", extra={"pod": pod.metadata.name})
+        return ScrapeFailure(why=INTERNAL_ERROR)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

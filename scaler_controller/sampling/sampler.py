@@ -7,9 +7,9 @@ from typing import Final
 
 import aiohttp
 
-from scaler_controller.sampling.batch import INTERNAL_ERROR, Batch, Outcome, read_text
+from scaler_controller.sampling.batch import Batch, Outcome, read_text
 from scaler_controller.sampling.http import BodyReader, Limits
-from scaler_controller.sampling.roster import Question, Rosters
+from scaler_controller.sampling.roster import INTERNAL_ERROR, Question, Rosters
 from scaler_core.api.deployment import ModelDeployment
 from scaler_core.api.pod import Pod
 from scaler_core.model.scrape import PodScrape, ScrapeFailure, TargetScrape

@@ -1,6 +1,7 @@
 """The sample streams of all targets: the shell around `schedule`."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import NoReturn, Protocol
@@ -11,6 +12,8 @@ from scaler_core.api.meta import ObjectKey
 from scaler_core.api.pod import Pod
 from scaler_core.model.scrape import TargetScrape
 from scaler_kube.clock import Clock
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,12 +132,14 @@ class SampleStreams:
         return stream
 
     async def _pass(self, uid: str, stream: Stream) -> None:
-        subject = self._look_up(stream.target)
         try:
+            subject = self._look_up(stream.target)
             if subject is not None and subject.target.metadata.uid == uid:
                 scrape = await self._sampler.sample(subject.target, stream.roles, subject.pods, stream.interval_seconds)
                 self._newest[uid] = scrape
                 self._on_sample(stream.target, scrape)
+        except Exception:  # one target's pass must not end those of all others; its next one is due as ever
+            logger.exception("A sampling pass failed", extra={"target": str(stream.target)})
         finally:
             self._in_flight.discard(uid)
             self._changed.set()

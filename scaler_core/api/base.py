@@ -57,8 +57,15 @@ def parse_time(value: object) -> object:
     if isinstance(value, datetime):
         return value.timestamp()
     if isinstance(value, str):
-        return datetime.fromisoformat(value).timestamp()
+        return _seconds(value)
     return value
+
+
+def _seconds(text: str) -> float:
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except OverflowError as error:  # a time without a zone, at an end of the calendar
+        raise ValueError(f"{text!r} is beyond the calendar") from error
 
 
 def format_time(seconds: float) -> str:

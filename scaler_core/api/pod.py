@@ -1,5 +1,6 @@
 """The part of a Pod that a scaler reads."""
 
+import re
 from typing import Final
 
 from pydantic import Field
@@ -19,6 +20,7 @@ SCRAPE_PATH: Final = "prometheus.io/path"
 SCRAPE_SCHEME: Final = "prometheus.io/scheme"
 GROUP_SIZE: Final = "kueue.x-k8s.io/pod-group-total-count"
 ENGINE_CONTAINER: Final = "main"
+_COUNT: Final = re.compile(r"[0-9]{1,10}")  # of 32 bits where Kubernetes counts; an annotation may have any length
 
 
 class PodCondition(Wire):
@@ -61,7 +63,7 @@ class PodStatus(Wire):
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else None
+    return int(text) if text is not None and _COUNT.fullmatch(text) is not None else None
 
 
 class Pod(Wire):

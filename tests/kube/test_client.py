@@ -178,6 +178,13 @@ async def test_throttling_tells_how_long() -> None:
     assert caught.value.retry_after_seconds == 7
 
 
+@pytest.mark.parametrize("text", ["1" * 5000, "9999999999", "-1", "1.5", "Wed, 21 Oct 2026 07:28:00 GMT"])
+def test_a_wait_that_nobody_means_is_not_understood(text: str) -> None:
+    assert errors.parse_retry_after(text) is None
+    body = {"kind": "Status", "details": {"retryAfterSeconds": 10**400}}
+    assert errors.read_status(body).retry_after_seconds is None
+
+
 @pytest.mark.parametrize(
     ("message", "unknown"),
     [

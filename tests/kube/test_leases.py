@@ -12,6 +12,8 @@ RECORD = LeaseRecord(
     resource_version="7",
 )
 
+JUNK = {"renewTime": "0001-01-01T00:00:00", "leaseDurationSeconds": 10**400, "leaseTransitions": float("inf")}
+
 
 def test_a_record_survives_the_wire() -> None:
     document = write_lease(ObjectKey("ns", "scaler"), RECORD)
@@ -27,7 +29,9 @@ def test_a_new_lease_has_no_precondition() -> None:
     assert document["spec"]["leaseDurationSeconds"] == 15, "others wait a whole second more rather than less"
 
 
-@pytest.mark.parametrize("spec", [None, {}, {"renewTime": "junk", "leaseDurationSeconds": "x", "holderIdentity": None}])
+@pytest.mark.parametrize(
+    "spec", [None, {}, {"renewTime": "junk", "leaseDurationSeconds": "x", "holderIdentity": None}, JUNK]
+)
 def test_what_cannot_be_read_is_nobodys(spec: object) -> None:
     record = read_lease({"spec": spec})
     assert (record.holder, record.lease_seconds, record.renew_time) == ("", 0, 0)

@@ -38,7 +38,12 @@ def test_urls(pod: Pod, url: str) -> None:
         pytest.param(pod(port="0"), "'0'", id="port zero"),
         pytest.param(pod(port="65536"), "'65536'", id="a port beyond the last"),
         pytest.param(pod(port="1" * 5000), "not a port", id="a port of thousands of digits"),
+        pytest.param(pod(port="000080" + "1" * 5000), "not a port", id="thousands of digits behind leading zeros"),
+        pytest.param(pod(port="000080999"), "'000080999', not a port", id="a port that is one only at its beginning"),
+        pytest.param(pod(port="0000008000"), "without leading zeros", id="a port with leading zeros"),
+        pytest.param(pod(port="8000\n"), "not a port", id="a port with a line feed"),
         pytest.param(pod(port="80", scheme="ftp"), "'ftp'", id="another scheme"),
+        pytest.param(pod(port="80", scheme="f" * 9999), "not http", id="a scheme without end"),
         pytest.param(pod(port="80", path="metrics"), "'metrics'", id="a path without its slash"),
         pytest.param(pod(port="80", path="/a@evil?b#c"), "not a plain path", id="a path that is more than a path"),
         pytest.param(pod(ip="", port="80"), "no IP address", id="no address"),
@@ -49,3 +54,4 @@ def test_a_pod_without_an_endpoint_says_why(pod: Pod, word: str) -> None:
     found = metrics_url(pod)
     assert isinstance(found, ScrapeFailure)
     assert word in found.why
+    assert len(found.why) < 200

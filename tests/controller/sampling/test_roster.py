@@ -3,8 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from yarl import URL
 
 from scaler_controller.sampling import roster
+from scaler_controller.sampling.endpoints import metrics_url
 from scaler_controller.sampling.roster import Roster, Rosters
 from scaler_core.api.pod import Pod
 from scaler_core.model.scrape import ScrapeFailure
@@ -62,3 +64,17 @@ def test_an_answer_is_filed_under_its_pod() -> None:
     pod = PODS[1]
     assert (scrape.pod_uid, scrape.pod_name, scrape.role) == (pod.metadata.uid, pod.metadata.name, "prefill")
     assert (scrape.ordinal, scrape.member, scrape.container, scrape.read_at) == (1, 0, "c#0", 12.5)
+
+
+def test_a_pod_whose_address_cannot_be_made_is_a_failed_read_of_that_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(pod: Pod) -> URL | ScrapeFailure:
+        if pod is PODS[0]:
+            raise ValueError("Exceeds the limit (4300 digits) for integer string conversion")
+        return metrics_url(pod)
+
+    monkeypatch.setattr(roster, "metrics_url", broken)
+    questions = Rosters().roster(TARGETS[0], ROLES, PODS).questions
+    others = Rosters().roster(TARGETS[0], ROLES, PODS[1:]).questions
+    assert isinstance(questions[0].url, ScrapeFailure)
+    assert "internal error" in questions[0].url.why
+    assert questions[1:] == others

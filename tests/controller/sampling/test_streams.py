@@ -162,3 +162,45 @@ async def test_a_successor_of_the_same_name_is_another_target() -> None:
         await asyncio.sleep(1)
         assert watched.engines.began == [1]
         assert watched.streams.newest("old") is None
+
+
+@pytest.mark.parametrize("where", ["look_up", "sample", "on_sample"])
+async def test_one_targets_failing_pass_ends_no_other_and_is_tried_again(where: str) -> None:
+    told: list[ObjectKey] = []
+    failures: list[str] = []
+
+    def fail_for_bad(name: str, what: str) -> None:
+        if name == "bad" and what == where:
+            failures.append(what)
+            raise ValueError("Exceeds the limit (4300 digits) for integer string conversion")
+
+    def look_up(key: ObjectKey) -> Subject:
+        fail_for_bad(key.name, "look_up")
+        target = worlds.target(server=1)
+        metadata = target.metadata.model_copy(update={"uid": key.name})
+        return Subject(target=target.model_copy(update={"metadata": metadata}), pods=())
+
+    class Failing(Engines):
+        async def sample(
+            self, target: ModelDeployment, roles: frozenset[str], pods: tuple[Pod, ...], interval_seconds: float
+        ) -> TargetScrape:
+            fail_for_bad(target.metadata.uid, "sample")
+            return TargetScrape(target_uid=target.metadata.uid, taken_at=0.0, pods=(), answering={})
+
+    def on_sample(key: ObjectKey, _: TargetScrape) -> None:
+        fail_for_bad(key.name, "on_sample")
+        told.append(key)
+
+    loop = asyncio.get_running_loop()
+    clock = SteadyClock(source=loop.time, wall_at_start=loop.time())
+    streams = SampleStreams(sampler=Failing(), clock=clock, look_up=look_up, on_sample=on_sample)
+    for name in ("bad", "good"):
+        wanted = Subscription(
+            target=ObjectKey("default", name), target_uid=name, interval_seconds=15, roles=frozenset({"server"})
+        )
+        streams.subscribe(ObjectKey("default", f"scaler-of-{name}"), wanted)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(40):
+            await streams.run()
+    assert told == [ObjectKey("default", "good")] * 3
+    assert failures == [where] * 3

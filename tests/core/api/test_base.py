@@ -1,4 +1,5 @@
 import pytest
+from pydantic import ValidationError
 
 from scaler_core.api.base import format_time, parse_time
 from scaler_core.api.deployment import Retirement
@@ -30,3 +31,9 @@ def test_a_message_without_text_reads_back_as_empty() -> None:
 def test_times_survive_the_wire(text: str, seconds: float) -> None:
     assert parse_time(text) == seconds
     assert format_time(seconds) == text
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00", "9999-12-31T23:59:60Z", "1" * 3])
+def test_a_time_that_is_none_is_an_invalid_document_and_nothing_worse(text: str) -> None:
+    with pytest.raises(ValidationError):
+        Condition.from_wire({"type": "Bound", "status": "True", "reason": "Bound", "lastTransitionTime": text})
