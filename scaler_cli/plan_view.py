@@ -10,6 +10,7 @@ from scaler_cli.fitted import Column, FittedTable
 from scaler_core.api.meta import ConditionStatus
 from scaler_core.api.reasons import ConditionType, Reason
 from scaler_core.model.plan import Plan, RolePlan, Stage
+from scaler_core.reporting.conditions import NOT_BLOCKED
 
 
 def document(plan: Plan) -> dict[str, Any]:
@@ -42,7 +43,7 @@ def _blocked_document(plan: Plan) -> dict[str, Any]:
         "type": ConditionType.BLOCKED,
         "status": ConditionStatus.FALSE if blocked is None else ConditionStatus.TRUE,
         "reason": Reason.READY if blocked is None else blocked.reason,
-        "message": "nothing holds the plan" if blocked is None else blocked.message,
+        "message": NOT_BLOCKED if blocked is None else blocked.message,
     }
 
 

@@ -23,7 +23,7 @@ CONDITIONS: Final[Mapping[ConditionType, str]] = {
     ConditionType.ACTIVE: "True while the scaler may commit counts.",
     ConditionType.METRICS_READY: "True while every signal that planning needs is there and covers every ready replica.",
     ConditionType.BLOCKED: "True while something keeps the counts from what is recommended, or planning from "
-    "happening. Bounds and windows at work block nothing.",
+    "happening. Bounds, windows and ratios at work block nothing.",
 }
 REASONS: Final[Mapping[Reason, Meaning]] = {
     Reason.BOUND: Meaning("The binding is held, or the target is unclaimed and the scaler is in Shadow."),
@@ -63,7 +63,9 @@ REASONS: Final[Mapping[Reason, Meaning]] = {
         "The counts violate a ratio, or no step within the limits keeps every ratio.",
         "The message names the limit that would have to give: widen it, or correct the counts while suspended.",
     ),
-    Reason.READY: Meaning("Nothing is in the way."),
+    Reason.READY: Meaning(
+        "No step limit, guard or failure is in the way. Bounds, windows and ratios may limit a count."
+    ),
     Reason.PACING_BOUNDED: Meaning(
         "A step limit or a guard held a recommendation back in this pass. Usually it catches up by itself.",
         "If it lasts, `mds explain` names the guard.",

@@ -9,6 +9,7 @@ from scaler_core.model.finding import Finding, fails, holds, unsure
 from scaler_core.model.plan import Blocked
 from scaler_core.model.reading import RoleReading
 
+NOT_BLOCKED = "only bounds, windows and ratios limit the recommendation"
 MAX_MESSAGE = 1024  # kubectl describe stays readable, and a status stays small
 
 
@@ -43,7 +44,7 @@ def judge_blocked(*candidates: Blocked | None) -> Finding:
     for blocked in candidates:
         if blocked is not None:
             return holds(ConditionType.BLOCKED, blocked.reason, blocked.message)
-    return fails(ConditionType.BLOCKED, Reason.READY, "nothing holds the recommendation")
+    return fails(ConditionType.BLOCKED, Reason.READY, NOT_BLOCKED)
 
 
 def not_planned(why: str) -> tuple[Finding, Finding]:

@@ -67,6 +67,15 @@ def test_programs_get_the_vector_every_stage_and_the_conditions(scaler: Path) ->
     ]
 
 
+def test_a_bound_at_work_is_told_and_blocks_nothing(scaler: Path) -> None:
+    _, text = run("-f", str(scaler), "--current", "prefill=8,decode=8", "--recommend", "prefill=20", "-o", "json")
+    answer = json.loads(text)
+    assert answer["roles"]["prefill"]["reason"] == "AtMaximum"
+    (blocked,) = answer["conditions"]
+    assert (blocked["status"], blocked["reason"]) == ("False", "Ready")
+    assert blocked["message"] == "only bounds, windows and ratios limit the recommendation"
+
+
 def test_people_see_which_limit_changed_the_request(scaler: Path) -> None:
     status, text = run("-f", str(scaler), "--current", "prefill=2,decode=2", "--recommend", "prefill=20,decode=2")
     assert status == 0

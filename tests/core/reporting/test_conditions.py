@@ -112,6 +112,7 @@ def test_the_first_block_wins() -> None:
 
 def test_no_block_is_ready() -> None:
     assert (judge_blocked(None).status, judge_blocked().reason) == (ConditionStatus.FALSE, Reason.READY)
+    assert judge_blocked().message == "only bounds, windows and ratios limit the recommendation"
 
 
 def test_nothing_planned_says_why_on_both_conditions() -> None:
