@@ -142,15 +142,24 @@ EVENTS: Final[Mapping[EventReason, Meaning]] = {
     EventReason.REBALANCE_BLOCKED: Meaning("A rebalance that was asked for would be illegal.", "Widen the policy."),
     EventReason.REBALANCE_NOT_APPLICABLE: Meaning("No role may donate.", "Add capacity."),
     EventReason.COMMIT_REFUSED: Meaning("A write of the target was refused; the message is the refusal.", "Read it."),
-    EventReason.COMMIT_CONFLICTED: Meaning("The target changed under a write; the next pass looks again."),
+    EventReason.COMMIT_CONFLICTED: Meaning(
+        "The target changed under a write, which did not land; the next pass looks again."
+    ),
+    EventReason.COMMIT_EXPIRED: Meaning(
+        "A write got no answer, and the target does not show it after its deadline: it counts as not made, and the "
+        "plan goes on. Should it arrive after all, it is taken over.",
+        "Look at the API server if it repeats.",
+    ),
     EventReason.EXTERNAL_CHANGE: Meaning(
         "Counts moved past the fence while it was down; they are the new base.", "Find out who wrote them."
     ),
     EventReason.TRANSACTION_DROPPED: Meaning(
-        "Something under way ended with the binding; the message has its vectors."
+        "Something under way ended with the binding, its term or its target; the message has its vectors, whether its "
+        "write landed, and the counts now."
     ),
     EventReason.TARGET_REPLACED: Meaning(
-        "The target has another UID, or the new one was accepted.", "Edit the spec to accept it."
+        "The target has another UID, or the new one was accepted.",
+        "Edit the spec after this event to accept it; resuming a suspended scaler is such an edit.",
     ),
     EventReason.ALREADY_BOUND: Meaning("Another scaler owns the counts.", "Keep one Active scaler."),
     EventReason.INVALID_BINDING: Meaning("A binding that nobody can vouch for.", "See the condition of that name."),

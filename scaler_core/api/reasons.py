@@ -98,6 +98,7 @@ class EventReason(StrEnum):
     REBALANCE_NOT_APPLICABLE = "RebalanceNotApplicable"
     COMMIT_REFUSED = "CommitRefused"
     COMMIT_CONFLICTED = "CommitConflicted"
+    COMMIT_EXPIRED = "CommitExpired"
     EXTERNAL_CHANGE = "ExternalChange"
     TRANSACTION_DROPPED = "TransactionDropped"
     TARGET_REPLACED = "TargetReplaced"

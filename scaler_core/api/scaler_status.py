@@ -242,7 +242,7 @@ class ScalerStatus(Wire):
     roles: Annotated[tuple[RoleObservation, ...], KEYED_BY_NAME] = ()
     """What was measured and recommended for each role."""
     pending_commit: Commit | None = None
-    """Ours: the intent of a write; present only between two writes."""
+    """Ours: the intent of a write, from before it until its outcome is stored; after a crash for up to 30 s."""
     expired_commit: Commit | None = None
     """Ours: the last intent whose write was given up; should it arrive after all, this tells what it was for."""
     last_commit: Commit | None = None

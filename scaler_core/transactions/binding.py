@@ -16,8 +16,9 @@ from enum import StrEnum
 from typing import Final
 
 from scaler_core.api.reasons import EventReason
-from scaler_core.api.scaler_status import BindingStatus, LastScaleDown, ScaleDownOutcome, ScalerStatus
-from scaler_core.model.action import render_vector
+from scaler_core.api.scaler_status import BindingStatus
+from scaler_core.model.world import World
+from scaler_core.transactions import ending
 from scaler_core.transactions.claim import Claim
 from scaler_core.transactions.draft import Draft
 from scaler_core.transactions.machine import Machine
@@ -96,56 +97,19 @@ def hold(draft: Draft, term: int) -> Draft:
     return held.saying(EventReason.BOUND, f"Bound ModelDeployment {binding.target_name} under term {term}")
 
 
-def let_go(draft: Draft, now: float) -> Draft:
+def let_go(draft: Draft, world: World) -> Draft:
     """Nothing is bound (any more): drop the transactions, keep the term floor and a running cooldown."""
-    status = draft.status
-    if status.binding is not None and status.binding.term is not None:
-        draft = draft.having(binding=status.binding.model_copy(update={"term": None}))
-    return drop_transactions(draft, now, "the binding ended")
-
-
-def released(draft: Draft, now: float) -> Draft:
-    """Our binding was removed: its term is over, also where nobody noticed that it had been taken."""
-    draft = let_go(draft, now)
-    binding = draft.status.binding
-    if binding is None or binding.pending_term is None:
+    draft = ending.drop(draft, world, "the binding ended")
+    known = draft.status.binding
+    if known is None or known.term is None:
         return draft
-    return draft.having(binding=binding.model_copy(update={"pending_term": None}))
+    return draft.having(binding=known.model_copy(update={"term": None}))
 
 
-def drop_transactions(draft: Draft, now: float, why: str) -> Draft:
-    """Clear what spans passes, with an event that has both vectors of what was under way; counts stay."""
-    status = draft.status
-    open_vectors = _open_vectors(status)
-    if open_vectors:
-        before, after = open_vectors
-        draft = draft.warning(
-            EventReason.TRANSACTION_DROPPED,
-            f"Dropped the transaction {render_vector(before)} -> {render_vector(after)}, counts stay: {why}",
-        )
-    return draft.having(
-        pending_commit=None,
-        expired_commit=None,
-        pending_cohort=None,
-        rebalance=None,
-        exhaustion=None,
-        last_scale_down=cooldown_only(status.last_scale_down, now),
-    )
-
-
-def cooldown_only(last: LastScaleDown | None, now: float) -> LastScaleDown | None:
-    """What must survive of a scale-down: a cooldown that still runs."""
-    if last is None or last.cooldown_until is None or last.cooldown_until <= now:
-        return None
-    return last.model_copy(update={"is_finished": True, "outcome": ScaleDownOutcome.ABORTED})
-
-
-def _open_vectors(status: ScalerStatus) -> tuple[dict[str, int], dict[str, int]] | None:
-    if status.pending_commit is not None:
-        return dict(status.pending_commit.baseline_vector), dict(status.pending_commit.vector)
-    if status.pending_cohort is not None:
-        return dict(status.pending_cohort.baseline_vector), dict(status.pending_cohort.target_vector)
-    last = status.last_scale_down
-    if last is not None and not last.is_finished and status.last_commit is not None:
-        return dict(last.pre_scale_down_vector), dict(status.last_commit.vector)
-    return None
+def released(draft: Draft, world: World) -> Draft:
+    """Our binding was removed: its term is over, also where nobody noticed that it had been taken."""
+    draft = let_go(draft, world)
+    known = draft.status.binding
+    if known is None or known.pending_term is None:
+        return draft
+    return draft.having(binding=known.model_copy(update={"pending_term": None}))

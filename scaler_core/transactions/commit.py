@@ -15,12 +15,11 @@ from scaler_core.api.scaler_status import (
 )
 from scaler_core.model.action import render_vector
 from scaler_core.model.world import World
-from scaler_core.transactions import exhaustion, rebalance
+from scaler_core.transactions import exhaustion, intent, rebalance
 from scaler_core.transactions.cohort import grown_roles
 from scaler_core.transactions.draft import Draft
+from scaler_core.transactions.intent import IntentEvent
 
-_COHORT_CAUSES: Final = frozenset({Cause.PLAN, Cause.DONOR_RELEASE, Cause.RECEIVER_ACQUIRE})
-"""Growth that is new. What a rollback, a restore or a donor's restore brings back was there before."""
 _EVENTS: Final = {
     Cause.ROLLBACK: EventReason.ROLLED_BACK,
     Cause.RESTORE: EventReason.RESTORED,
@@ -33,9 +32,9 @@ _WARNED: Final = frozenset({Cause.ROLLBACK, Cause.RESTORE, Cause.DONOR_RESTORE})
 
 def landed(draft: Draft, commit: Commit, world: World, why: str = "") -> Draft:
     """The status after this commit took effect; `commit.target_generation` is the generation after the write."""
+    draft = intent.move(draft, IntentEvent.ADOPTED if draft.status.pending_commit is None else IntentEvent.LANDED)
     draft = draft.having(
         last_commit=commit,
-        pending_commit=None,
         expired_commit=None,
         refusal=None,
         roles=_counts(draft, commit, world.now),

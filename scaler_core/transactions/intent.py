@@ -27,6 +27,7 @@ from scaler_core.api.scaler_status import Commit, ScalerStatus
 from scaler_core.model.world import World
 from scaler_core.transactions.claim import Claim
 from scaler_core.transactions.clock import REQUEST_DEADLINE, elapsed
+from scaler_core.transactions.draft import Draft
 from scaler_core.transactions.machine import Machine
 
 
@@ -69,6 +70,23 @@ INTENT: Final = Machine(
         (_NONE, IntentEvent.ADOPTED): _NONE,
     },
 )
+
+
+def state_of(pending: Commit | None) -> IntentState:
+    """The state that a status holds."""
+    return IntentState.NONE if pending is None else IntentState.STORED
+
+
+def store(draft: Draft, intent: Commit) -> Draft:
+    """With this intent; there must be none."""
+    INTENT.after(state_of(draft.status.pending_commit), IntentEvent.STORED)
+    return draft.having(pending_commit=intent)
+
+
+def move(draft: Draft, event: IntentEvent) -> Draft:
+    """After an event that closes a stored intent, or leaves it."""
+    after = INTENT.after(state_of(draft.status.pending_commit), event)
+    return draft.having(pending_commit=None) if after is IntentState.NONE else draft
 
 
 def trace(intent: Commit, target: ModelDeployment, claim: Claim, world: World) -> IntentEvent:

@@ -11,17 +11,18 @@ from scaler_core.api.scaler_status import Cause, Commit, LastScaleDown, Vector
 from scaler_core.model.action import CommitVector, render_vector
 from scaler_core.model.world import World
 from scaler_core.transactions import (
-    adoption,
     binding,
     clock,
     cohort,
     commit,
+    ending,
     exhaustion,
     intent,
     legality,
     limits,
     rebalance,
     refusals,
+    resolving,
     retirement,
     standing,
 )
@@ -123,7 +124,7 @@ def _drop_other_terms(draft: Draft, scene: Scene) -> Draft:
     if any(record is not None and record.term != scene.term for record in stored) or (
         (last is None or last.term != scene.term) and not _is_adopting(draft, scene) and _has_transactions(draft)
     ):
-        return binding.drop_transactions(draft, scene.now, f"they do not belong to term {scene.term}")
+        return ending.drop(draft, scene.world, f"they do not belong to term {scene.term}")
     return draft
 
 
@@ -154,25 +155,14 @@ def _trace_intent(draft: Draft, scene: Scene) -> tuple[Draft, Look | None]:
     pending = draft.status.pending_commit
     if pending is None:
         return draft, None
-    event = intent.trace(pending, scene.target, scene.claim, scene.world)
-    if event is intent.IntentEvent.LANDED:
-        draft = commit.landed(draft, pending, scene.world, "found on the target")
-        # When it arrived nobody knows, and only samples of later show it: the plan waits for one of those.
-        return draft.having(last_commit=pending.model_copy(update={"timestamp": scene.now})), None
+    draft, event = resolving.trace_intent(draft, scene.world, scene.target, scene.claim)
     if event is intent.IntentEvent.OPEN:
         return draft, Look(wait=intent.wait_for_answer(pending, scene.now), why="a write got no answer yet")
-    if event is intent.IntentEvent.EXPIRED and pending.cause is Cause.DONOR_RELEASE and draft.status.rebalance:
-        # It may still be adopted one day: the episode counts it as its donation.
-        draft = draft.having(rebalance=draft.status.rebalance.model_copy(update={"donation_attempted": True}))
-    expired = pending if event is intent.IntentEvent.EXPIRED else draft.status.expired_commit
-    return draft.having(pending_commit=None, expired_commit=expired), None
+    return draft, None
 
 
 def _adopt(draft: Draft, scene: Scene) -> tuple[Draft, None]:
-    decision = intent.unknown_decision(draft.status, scene.claim, scene.term)
-    if decision is not None:
-        adopted = adoption.adopt(decision, draft.status, scene.target, scene.now)
-        draft = commit.landed(draft, adopted, scene.world, "a decision of our term, adopted")
+    draft = resolving.adopt_unknown(draft, scene.world, scene.target, scene.claim, scene.term)
     last = draft.status.last_commit
     if last is None or last.term != scene.term or dict(last.vector) == scene.target.vector:
         return draft, None
@@ -187,7 +177,7 @@ def _take_over(draft: Draft, scene: Scene, last: Commit) -> Draft:
         f"Counts were changed past the fence, {render_vector(last.vector)} -> {render_vector(counts)}: "
         "they are the new base",
     )
-    draft = binding.drop_transactions(draft, scene.now, "counts were changed by someone else")
+    draft = ending.drop(draft, scene.world, "counts were changed by someone else")
     base = {"vector": counts, "baseline_vector": counts, "target_generation": scene.target.metadata.generation}
     return draft.having(last_commit=last.model_copy(update=base))
 
@@ -301,7 +291,7 @@ def _stopped(draft: Draft, scene: Scene, found: Wish | Look, decision_id: str) -
     pending = make_intent(draft, scene.world, found, decision_id)
     return replace(
         settled,
-        status=draft.having(pending_commit=pending).status,
+        status=intent.store(draft, pending).status,
         action=CommitVector(intent=pending, why=found.why),
     )
 

@@ -7,7 +7,7 @@ from scaler_core.api.scaler_status import Cause
 from scaler_core.model.action import CommitVector, render_vector
 from scaler_core.model.plan import Blocked, Plan, RolePlan
 from scaler_core.model.world import World
-from scaler_core.transactions import donors, exhaustion, rebalance
+from scaler_core.transactions import donors, exhaustion, intent, rebalance
 from scaler_core.transactions.donors import Denial, Donation
 from scaler_core.transactions.draft import Draft
 from scaler_core.transactions.legality import is_legal
@@ -113,7 +113,7 @@ def _commit(
 def _write(draft: Draft, wish: Wish, world: World, decision_id: str, blocked: Blocked | None) -> Proposal:
     pending = make_intent(draft, world, wish, decision_id)
     return Proposal(
-        status=draft.having(pending_commit=pending).status,
+        status=intent.store(draft, pending).status,
         action=CommitVector(intent=pending, why=wish.why),
         blocked=blocked,
         notes=draft.notes,

@@ -19,8 +19,9 @@ from scaler_core.model.action import (
     Unknown,
 )
 from scaler_core.model.world import World
-from scaler_core.transactions import binding, commit, refusals
+from scaler_core.transactions import binding, commit, intent, refusals
 from scaler_core.transactions.draft import Draft
+from scaler_core.transactions.intent import IntentEvent
 
 
 def record(
@@ -39,27 +40,24 @@ def record(
         case Committed():
             draft = _done(draft, action, outcome, world)
         case Conflicted():
-            draft = _answered(draft, action).saying(EventReason.COMMIT_CONFLICTED, f"Looking again: {outcome.message}")
+            draft = _answered(draft, action, IntentEvent.CONFLICTED).saying(
+                EventReason.COMMIT_CONFLICTED, f"Looking again: {outcome.message}"
+            )
         case Refused():
-            draft = refusals.refuse(_answered(draft, action), outcome.message, world.now)
+            draft = refusals.refuse(_answered(draft, action, IntentEvent.REFUSED), outcome.message, world.now)
         case Unknown():
-            pass  # the intent stays: absence proves nothing (intent.py)
+            draft = _answered(draft, action, IntentEvent.UNANSWERED)  # absence proves nothing (intent.py)
         case _:
             assert_never(outcome)
     return draft.status, draft.notes
 
 
-def _answered(draft: Draft, action: Action) -> Draft:
-    """The request was answered and had no effect, so it cannot arrive any more."""
+def _answered(draft: Draft, action: Action, event: IntentEvent) -> Draft:
+    """A commit's intent after the answer to its request, or the lack of one."""
     pending = draft.status.pending_commit
-    is_this = isinstance(action, CommitVector) and pending is not None
-    if is_this and pending is not None and pending.decision_id == _decision_of(action):
-        return draft.having(pending_commit=None)
-    return draft
-
-
-def _decision_of(action: Action) -> str:
-    return action.intent.decision_id if isinstance(action, CommitVector) else ""
+    if not isinstance(action, CommitVector) or pending is None:
+        return draft
+    return intent.move(draft, event) if pending.decision_id == action.intent.decision_id else draft
 
 
 def _done(draft: Draft, action: Action, outcome: Committed, world: World) -> Draft:
@@ -80,5 +78,5 @@ def _done(draft: Draft, action: Action, outcome: Committed, world: World) -> Dra
 
 def _released(draft: Draft, action: Release, world: World) -> Draft:
     name = world.scaler.spec.target_ref.name
-    draft = binding.released(draft, world.now).having(refusal=None)
+    draft = binding.released(draft, world).having(refusal=None)
     return draft.saying(EventReason.RELEASED, f"Released ModelDeployment {name}, counts stay: {action.why}")

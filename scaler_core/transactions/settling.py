@@ -23,7 +23,7 @@ from scaler_core.api.scaler_status import BindingStatus, ScalerStatus
 from scaler_core.model.action import Action, AddFinalizer, Bind, Release, RemoveFinalizer
 from scaler_core.model.plan import TargetLimits
 from scaler_core.model.world import World
-from scaler_core.transactions import binding, clock, owner, refusals, standing
+from scaler_core.transactions import binding, clock, ending, owner, refusals, resolving, standing
 from scaler_core.transactions.claim import read_claim
 from scaler_core.transactions.draft import Draft
 from scaler_core.transactions.settled import Planning, Settled, Standing
@@ -70,6 +70,7 @@ def _identify(draft: Draft, world: World) -> Draft:
         reported = known.replaced_generation
         if reported is None or world.scaler.metadata.generation <= reported:
             return draft
+        draft = ending.drop(draft, world, f"the deployment with UID {known.target_uid} is gone")
         fresh = ScalerStatus(
             observed_generation=draft.status.observed_generation,
             conditions=draft.status.conditions,
@@ -83,11 +84,17 @@ def _identify(draft: Draft, world: World) -> Draft:
 
 
 def _mark_replaced(draft: Draft, world: World) -> Draft:
-    known = draft.status.binding
-    if known is None or known.replaced_generation is not None:
+    """Report that the target is another one, and remember since which generation of the scaler: later edits accept."""
+    known, target = draft.status.binding, world.target
+    if known is None or known.replaced_generation is not None or not standing.is_replaced(known, target):
         return draft
-    changes = {"replaced_generation": world.scaler.metadata.generation}
-    text = f"ModelDeployment {known.target_name} has another UID than {known.target_uid}: edit the spec to accept it"
+    generation = world.scaler.metadata.generation
+    accepting = "resuming the scaler accepts it" if world.scaler.spec.suspend else "edit the spec to accept it"
+    text = (
+        f"ModelDeployment {known.target_name} has another UID than {known.target_uid}: {accepting} "
+        f"(an edit after generation {generation}, which reports this)"
+    )
+    changes = {"replaced_generation": generation}
     return draft.having(binding=known.model_copy(update=changes)).warning(EventReason.TARGET_REPLACED, text)
 
 
@@ -101,23 +108,27 @@ def _announce(draft: Draft, verdict: Standing, why: str) -> Draft:
 
 
 def _release(draft: Draft, world: World) -> tuple[Draft, Action | None]:
-    """Give the binding back; the release changes what an open intent tests, so it settles that one too."""
+    """Give the binding back, once it is known what became of the last write (resolving.py)."""
+    draft = _mark_replaced(resolving.resolve(draft, world), world)
     if _is_named(world):
         return draft, Release(why="suspended" if world.scaler.spec.suspend else "Shadow mode")
-    return binding.let_go(draft, world.now).having(refusal=None), None
+    return binding.let_go(draft, world).having(refusal=None), None
 
 
 def _delete(draft: Draft, world: World) -> tuple[Draft, Action | None]:
     """A missing, leaving or replaced target holds nobody up; a release that is refused does."""
     if FINALIZER not in world.scaler.metadata.finalizers:
         return draft, None
-    return draft, Release(why="the scaler is deleted") if _is_named(world) else RemoveFinalizer()
+    draft = resolving.resolve(draft, world)
+    if _is_named(world):
+        return draft, Release(why="the scaler is deleted")
+    return binding.let_go(draft, world), RemoveFinalizer()
 
 
 def _bind(draft: Draft, world: World) -> tuple[Draft, Action | None]:
     if world.target is None:
         return draft, None
-    draft = binding.let_go(draft, world.now)
+    draft = binding.let_go(resolving.resolve(draft, world), world)
     if FINALIZER not in world.scaler.metadata.finalizers:
         return draft, AddFinalizer()
     draft, term = binding.ask(draft, read_claim(world.target))
@@ -125,7 +136,7 @@ def _bind(draft: Draft, world: World) -> tuple[Draft, Action | None]:
 
 
 def _lose(draft: Draft, world: World) -> tuple[Draft, Action | None]:
-    return binding.let_go(draft, world.now).having(refusal=None), None
+    return binding.let_go(resolving.resolve(draft, world), world).having(refusal=None), None
 
 
 _STEPS: Final[dict[Standing, Callable[[Draft, World], tuple[Draft, Action | None]]]] = {

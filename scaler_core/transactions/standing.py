@@ -25,10 +25,11 @@ binds again above every term seen. Transaction fields of such a status do not co
 
 from typing import Final
 
+from scaler_core.api.deployment import ModelDeployment
 from scaler_core.api.meta import ConditionStatus
 from scaler_core.api.reasons import ConditionType, Reason
 from scaler_core.api.scaler_spec import Mode
-from scaler_core.api.scaler_status import ScalerStatus
+from scaler_core.api.scaler_status import BindingStatus, ScalerStatus
 from scaler_core.model.finding import Finding
 from scaler_core.model.world import World
 from scaler_core.transactions.claim import Claim, read_claim
@@ -61,16 +62,23 @@ def judge(world: World, status: ScalerStatus) -> tuple[Standing, str]:
     if world.scaler.metadata.is_terminating:
         return Standing.DELETING, "the scaler is being deleted: it releases its binding and plans nothing"
     if world.scaler.spec.suspend:
-        return Standing.SUSPENDED, "spec.suspend is true: nothing is planned and the binding is released"
+        return Standing.SUSPENDED, _suspended(world, status)
     if world.target is None or world.target.metadata.is_terminating:
         return Standing.TARGET_NOT_FOUND, _missing(world)
     binding = status.binding
-    if binding is not None and binding.target_uid != world.target.metadata.uid:
+    if binding is not None and is_replaced(binding, world.target):
+        reported = binding.replaced_generation or world.scaler.metadata.generation
         return Standing.TARGET_REPLACED, (
             f"ModelDeployment {binding.target_name} now has UID {world.target.metadata.uid}, not {binding.target_uid}: "
-            "edit the scaler's spec to accept the new deployment"
+            f"edit the scaler's spec to accept the new deployment (this was seen at generation {reported}, and only a "
+            "later edit accepts)"
         )
     return _judge_claim(world, status, read_claim(world.target))
+
+
+def is_replaced(binding: BindingStatus, target: ModelDeployment | None) -> bool:
+    """Whether a deployment with another UID than the recorded one has the name; one that is being deleted has not."""
+    return target is not None and not target.metadata.is_terminating and target.metadata.uid != binding.target_uid
 
 
 def findings(standing: Standing, message: str) -> tuple[Finding, Finding]:
@@ -108,6 +116,16 @@ def needs_direct_read(world: World, status: ScalerStatus, standing: Standing) ->
             return not names_us and (status.binding.term is not None or status.binding.pending_term is not None)
         case _:
             return False
+
+
+def _suspended(world: World, status: ScalerStatus) -> str:
+    sentence = "spec.suspend is true: nothing is planned and the binding is released"
+    if status.binding is None or world.target is None or not is_replaced(status.binding, world.target):
+        return sentence
+    return (
+        f"{sentence}; meanwhile ModelDeployment {status.binding.target_name} was replaced by one with UID "
+        f"{world.target.metadata.uid}: resuming, like any edit of the spec, accepts it"
+    )
 
 
 def _missing(world: World) -> str:

@@ -118,7 +118,7 @@ def test_an_expired_request_that_arrives_after_all_is_adopted_with_the_reported_
     assert status.last_commit is not None
     assert (status.last_commit.vector, status.last_commit.baseline_vector) == (GROWN, START)
     assert status.pending_cohort is not None, "adopted growth is a cohort like any other"
-    assert cluster.events() == ["ScaledUp"], "adopted, not fought as a stranger's change"
+    assert cluster.events() == ["CommitExpired", "ScaledUp"], "adopted, not fought as a stranger's change"
 
 
 def test_a_changed_generation_overtakes_an_open_intent_at_once() -> None:

@@ -1,0 +1,82 @@
+"""The end of whatever spans passes: what a binding, a term or a target leaves behind when it is over."""
+
+from collections.abc import Mapping
+
+from scaler_core.api.reasons import EventReason
+from scaler_core.api.scaler_status import LastScaleDown, ScaleDownOutcome, ScalerStatus
+from scaler_core.model.action import render_vector
+from scaler_core.model.world import World
+from scaler_core.transactions import rebalance
+from scaler_core.transactions.claim import read_claim
+from scaler_core.transactions.draft import Draft
+
+
+def drop(draft: Draft, world: World, why: str) -> Draft:
+    """Clear what spans passes, with an event of what was under way; counts stay, and so does a running cooldown.
+
+    The event has both vectors, whether the write landed, and the counts that the target of `world` has.
+    """
+    status = draft.status
+    under_way = _under_way(status)
+    if under_way is not None:
+        before, after = map(render_vector, under_way)
+        text = f"Dropped the transaction {before} -> {after}, {_fate(status, world)}; {_counts(world)}: {why}"
+        draft = draft.warning(EventReason.TRANSACTION_DROPPED, text)
+    return draft.having(
+        pending_commit=None,
+        expired_commit=None,
+        pending_cohort=None,
+        rebalance=None,
+        exhaustion=None,
+        last_scale_down=cooldown_only(status.last_scale_down, world.now),
+    )
+
+
+def cooldown_only(last: LastScaleDown | None, now: float) -> LastScaleDown | None:
+    """What must survive of a scale-down: a cooldown that still runs."""
+    if last is None or last.cooldown_until is None or last.cooldown_until <= now:
+        return None
+    return last.model_copy(update={"is_finished": True, "outcome": ScaleDownOutcome.ABORTED})
+
+
+def _under_way(status: ScalerStatus) -> tuple[Mapping[str, int], Mapping[str, int]] | None:
+    """The vectors of what spans passes now: the write, the growth, the shrinkage, or the exchange of two roles."""
+    pending, cohort, last, written = (
+        status.pending_commit,
+        status.pending_cohort,
+        status.last_scale_down,
+        status.last_commit,
+    )
+    if pending is not None:
+        return pending.baseline_vector, pending.vector
+    if cohort is not None:
+        return cohort.baseline_vector, cohort.target_vector
+    if written is None:
+        return None
+    if last is not None and not last.is_finished:
+        return last.pre_scale_down_vector, written.vector
+    is_exchanging = rebalance.state_of(status.rebalance) in rebalance.UNDER_WAY
+    return (written.baseline_vector, written.vector) if is_exchanging else None
+
+
+def _fate(status: ScalerStatus, world: World) -> str:
+    """Whether the write of what was under way landed; all but a stored intent did, or they would not be there."""
+    pending, target = status.pending_commit, world.target
+    if pending is None:
+        return "landed"
+    if target is None or not _is_same(status, world):
+        return "landed or not before its target was gone"
+    decision = read_claim(target).decision
+    is_there = decision is not None and decision.decision_id == pending.decision_id
+    return "landed" if is_there else "not landed (its decision is not on the target)"
+
+
+def _counts(world: World) -> str:
+    if world.target is None:
+        return "there is no target"
+    return f"counts stay {render_vector(world.target.vector)}"
+
+
+def _is_same(status: ScalerStatus, world: World) -> bool:
+    known, target = status.binding, world.target
+    return known is None or target is None or known.target_uid == target.metadata.uid
