@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scaler_core.api.reasons import RoleReason
+from scaler_core.model.action import render_vector
 from scaler_core.model.plan import Stage, StageResult
 from scaler_core.planning.chain import Constrained
 from scaler_core.planning.limits import Limit
-from scaler_core.planning.projection import Projection
+from scaler_core.planning.projection import Direction, Projection
 from scaler_core.ratios.bands import Cap
 
 
@@ -34,7 +35,7 @@ def ratio_stage(projection: Projection, position: int, hold: RatioHold | None) -
     if hold is not None:
         reason = RoleReason.RATIO_CONFLICT if hold.is_conflict else RoleReason.RATIO_BOUNDED
         return StageResult(stage=Stage.RATIOS, replicas=count, reason=reason, message=hold.message)
-    message = _tight_cap(projection, position) or _partner(projection, position)
+    message = _sentence(projection, position)
     return StageResult(stage=Stage.RATIOS, replicas=count, reason=RoleReason.RATIO_BOUNDED, message=message)
 
 
@@ -99,18 +100,75 @@ def _band_names(projection: Projection) -> str:
     return " and ".join(names) or "the role"
 
 
-def _tight_cap(projection: Projection, position: int) -> str | None:
+def _sentence(projection: Projection, position: int) -> str:
+    """Why a count is not what the role asks for."""
+    cap = _tight_cap(projection, position)
+    if cap is None:
+        return _partner(projection, position)
+    if _is_circular(projection, position):
+        return _gap(projection, position)
+    name, count = projection.members[position].view.role.name, projection.counts[position]
+    other = _other(cap, name)
+    verb = "allows no more than" if cap.role == name else "needs"
+    vector = _vector(projection, projection.counts)
+    return f"{cap.label} {verb} {count} with {other} at {vector[other]}{_end(projection, cap, other, vector)}"
+
+
+def _tight_cap(projection: Projection, position: int) -> Cap | None:
     """The cap that stops the count from being nearer to the wish, where one alone does."""
     member, count = projection.members[position], projection.counts[position]
-    vector = {m.view.role.name: c for m, c in zip(projection.members, projection.counts, strict=True)}
     name = member.view.role.name
-    nearer = {**vector, name: count + 1 if count < member.wish else count - 1}
-    for cap in projection.lattice.caps:
-        if name in {cap.role, cap.other} and not cap.admits(nearer):
-            other = cap.other if cap.role == name else cap.role
-            verb = "allows no more than" if cap.role == name else "needs"
-            return f"{cap.label} {verb} {count} with {other} at {vector[other]}{_end(projection, cap, other, vector)}"
-    return None
+    step = 1 if count < member.wish else -1
+    nearer = {**_vector(projection, projection.counts), name: count + step}
+    return next(
+        (cap for cap in projection.lattice.caps if name in {cap.role, cap.other} and not cap.admits(nearer)), None
+    )
+
+
+def _is_circular(projection: Projection, position: int) -> bool:
+    """Whether the caps lead from role to role back to this one, and on the way no count stands by itself."""
+    at = position
+    for _ in projection.members:
+        cap = _tight_cap(projection, at)
+        if cap is None:
+            return False
+        at = projection.lattice.roles.index(_other(cap, projection.lattice.roles[at]))
+        if projection.counts[at] in {projection.members[at].wish, projection.members[at].ceiling.replicas}:
+            return False
+        if at == position:
+            return True
+    return False
+
+
+def _gap(projection: Projection, position: int) -> str:
+    """What was asked for and the next legal counts, where several counts move each other."""
+    counts, is_up = projection.counts, projection.direction is Direction.UP
+    asked = [
+        max(member.wish, now) if is_up else member.wish
+        for member, now in zip(projection.members, projection.current, strict=True)
+    ]
+    if counts[position] == asked[position]:
+        return _partner(projection, position)
+    is_raised = counts[position] > asked[position]
+    moved = {
+        name
+        for name, count, wish in zip(projection.lattice.roles, counts, asked, strict=True)
+        if (count > wish if is_raised else count < wish)
+    }
+    ends = [
+        render_vector({name: count for name, count in _vector(projection, vector).items() if name in moved})
+        for vector in (asked, counts)
+    ]
+    side = "above" if is_raised else "below"
+    return f"the next counts {side} {ends[0]} within {_band_names(projection)} are {ends[1]}"
+
+
+def _other(cap: Cap, name: str) -> str:
+    return cap.other if cap.role == name else cap.role
+
+
+def _vector(projection: Projection, counts: Sequence[int]) -> dict[str, int]:
+    return dict(zip(projection.lattice.roles, counts, strict=True))
 
 
 def _end(projection: Projection, cap: Cap, other: str, vector: dict[str, int]) -> str:

@@ -23,7 +23,8 @@ def step_down(view: RoleView) -> Limit:
     """One pass removes at most one step."""
     policy, current = view.behavior.scale_down, view.role.current
     step = policy.step(current)
-    source = "the default" if policy.step_policy is None else f"scaleDown.stepPolicy {_described(policy.step_policy)}"
+    described = "is not set" if policy.step_policy is None else _described(policy.step_policy)
+    source = f"scaleDown.stepPolicy {described}"
     message = f"one pass removes at most {step} ({source})" if step else f"shrinkage is off ({source})"
     return Limit(replicas=current - step, reason=RoleReason.PACING_BOUNDED, message=message)
 

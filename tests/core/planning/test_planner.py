@@ -240,6 +240,45 @@ def test_every_stage_is_kept_with_its_sentence() -> None:
     assert result.roles["decode"].reason is RoleReason.RATIO_BOUNDED
 
 
+@pytest.mark.parametrize(
+    ("rows", "bands", "sentences"),
+    [
+        pytest.param(
+            [role("prefill", 3, 3), role("decode", 2, 3)],
+            [FIXED_3_TO_2],
+            ["the next counts above prefill=3 decode=3 within prefill/decode are prefill=6 decode=4"] * 2,
+            id="both raised",
+        ),
+        pytest.param(
+            [role("prefill", 3, 8, (1, 8)), role("decode", 2, 8)],
+            [FIXED_3_TO_2],
+            ["the next counts below prefill=8 decode=8 within prefill/decode are prefill=6 decode=4"] * 2,
+            id="both lowered",
+        ),
+        pytest.param(
+            [role("prefill", 3, 6), role("decode", 2, 2)],
+            [FIXED_3_TO_2],
+            ["asks for 6", "prefill/decode max 1.5 needs 4 with prefill at 6"],
+            id="one that asked takes the other along",
+        ),
+        pytest.param(
+            [role("prefill", 3, 9), role("decode", 2, 2, (1, 4))],
+            [FIXED_3_TO_2],
+            [
+                "prefill/decode max 1.5 allows no more than 6 with decode at 4 (maxReplicas is 4)",
+                "prefill/decode max 1.5 needs 4 with prefill at 6",
+            ],
+            id="one at its limit stops the other",
+        ),
+    ],
+)
+def test_counts_that_ratios_move_are_told_by_what_was_asked_for(
+    rows: list[RoleInput], bands: list[Ratio], sentences: list[str]
+) -> None:
+    roles = plan(given(rows, bands)).roles
+    assert [roles[row.name].message for row in rows] == sentences
+
+
 def test_a_role_that_only_the_direction_holds_is_told_so() -> None:
     rows = [role("prefill", 2, 5), role("decode", 5, 2)]
     decode = plan(given(rows, [ratio("prefill", "decode", 0.25, 4)], DEFAULTS)).roles["decode"]
@@ -299,7 +338,7 @@ def test_nothing_is_planned_from_an_illegal_vector(
             DEFAULTS,
             Reason.RATIO_CONFLICT,
             "prefill/decode needs prefill -3/decode -2 in one pass to move prefill, "
-            "but for prefill one pass removes at most 1 (the default)",
+            "but for prefill one pass removes at most 1 (scaleDown.stepPolicy is not set)",
             id="a step too small for the ratio downwards",
         ),
         pytest.param(
