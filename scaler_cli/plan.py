@@ -20,8 +20,9 @@ from scaler_core.model.recommendation import Recommendation
 from scaler_core.planning.planner import plan as make_plan
 
 _PROBLEM: Final = 1
-_MOST_RECOMMENDED: Final = 10**9
-_COUNT: Final = re.compile(r"[0-9]{1,10}")
+_MOST_DIGITS: Final = 9
+"""Of a count; a target has at most 1024 replicas of a role, so more is a slip of the hand."""
+_COUNT: Final = re.compile(r"[0-9]+")
 
 
 def plan(
@@ -84,9 +85,14 @@ def _role(bounds: ScaledRole, current: int, wish: int, kind: RoleKind, reason: R
 def _counts(option: str, text: str, names: tuple[str, ...]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for part in filter(None, text.split(",")):
-        name, value = _pair(option, part, names)
-        if not (_COUNT.fullmatch(value) and int(value) <= _MOST_RECOMMENDED):
+        name, value = _pair(option, part, names, example="2")
+        if not _COUNT.fullmatch(value):
             raise typer.BadParameter(f"{option}: {part!r} has no whole count of replicas; write {name}=3")
+        if len(value.lstrip("0")) > _MOST_DIGITS:
+            most = "9" * _MOST_DIGITS
+            raise typer.BadParameter(
+                f"{option}: {name} has a count of {len(value)} digits; write at most {name}={most}"
+            )
         if name in counts:
             raise typer.BadParameter(f"{option} names {name} twice; give one count")
         counts[name] = int(value)
@@ -96,7 +102,7 @@ def _counts(option: str, text: str, names: tuple[str, ...]) -> dict[str, int]:
 def _kinds(texts: list[str], names: tuple[str, ...]) -> dict[str, RoleKind]:
     kinds = {name: _kind_by_name(name) for name in names}
     for part in (part for text in texts for part in text.split(",")):
-        name, value = _pair("--kind", part, names)
+        name, value = _pair("--kind", part, names, example=_kind_by_name(names[0]))
         if value.capitalize() not in set(RoleKind):
             raise typer.BadParameter(f"--kind: {part!r} has no kind; write one of {', '.join(RoleKind)}")
         kinds[name] = RoleKind(value.capitalize())
@@ -107,10 +113,10 @@ def _kind_by_name(name: str) -> RoleKind:
     return next((kind for kind in RoleKind if kind.lower() in name.lower()), RoleKind.SERVER)
 
 
-def _pair(option: str, part: str, names: tuple[str, ...]) -> tuple[str, str]:
+def _pair(option: str, part: str, names: tuple[str, ...], *, example: str) -> tuple[str, str]:
     name, equals, value = part.strip().partition("=")
     if not equals:
-        raise typer.BadParameter(f"{option}: {part!r} is no pair; write role=value, for example {names[0]}=2")
+        raise typer.BadParameter(f"{option}: {part!r} is no pair; write role=value, for example {names[0]}={example}")
     if name not in names:
         raise typer.BadParameter(f"{option} names {name!r}, which spec.roles does not; it has {', '.join(names)}")
     return name, value

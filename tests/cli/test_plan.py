@@ -102,9 +102,19 @@ def test_the_scaler_may_come_from_standard_input() -> None:
         pytest.param(["--current", "prefill=2"], "--current leaves out decode", id="a role without a count"),
         pytest.param(["--current", "prefill=2,decode=2,x=1"], "names 'x'", id="an unknown role"),
         pytest.param(["--current", "prefill=2,decode=-1"], "no whole count", id="a negative count"),
-        pytest.param(["--current", "prefill=2,decode=" + "1" * 5000], "no whole count", id="thousands of digits"),
+        pytest.param(
+            ["--current", "prefill=2,decode=" + "1" * 5000], "has a count of 5000 digits", id="thousands of digits"
+        ),
         pytest.param(["--current", "prefill=2,decode=2,decode=3"], "names decode twice", id="a role twice"),
-        pytest.param(["--current", "prefill"], "is no pair", id="no pair"),
+        pytest.param(["--current", "prefill"], "is no pair; write role=value, for example prefill=2", id="no pair"),
+        pytest.param(
+            ["--current", "prefill=2,decode=2", "--kind", "prefill"], "for example prefill=Prefill", id="a kind alone"
+        ),
+        pytest.param(
+            ["--current", "prefill=2,decode=500000000000"],
+            "decode has a count of 12 digits; write at most decode=999999999",
+            id="more than any target has",
+        ),
         pytest.param(
             ["--current", "prefill=2,decode=2", "--kind", "decode=Judge"], "has no kind", id="an unknown kind"
         ),

@@ -1,12 +1,14 @@
 """The documentation holds together: links lead somewhere, every page is found, its scalers are admitted."""
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
 from scaler_cli.main import app
 from scaler_cli.reference.meanings import CONDITIONS, EVENTS, REASONS, REBALANCE_REASONS, ROLE_REASONS
@@ -94,6 +96,35 @@ def test_every_command_that_is_typed_exists() -> None:
     for name, body in blocks("console"):
         for command in re.findall(r"^\$ (?:\S*/)?mds (\w+)", body, re.MULTILINE):
             assert command in known, f"{name}: mds {command}"
+
+
+COMMANDS: Final = tuple(
+    command
+    for page in PAGES
+    for command in re.findall(r"(?:^\$ (?:\S*/)?|`)mds ((?:plan|validate|probe) [^`\n]+)", text_of(page), re.MULTILINE)
+    if "URL" not in command and "http" not in command
+)
+"""What can be typed without a cluster and without an engine."""
+
+
+def test_there_are_commands_to_run() -> None:
+    assert {command.split()[0] for command in COMMANDS} == {"plan", "validate", "probe"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_can_be_typed_anywhere_works_as_written(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the scaler of the README, and two texts of one engine, under the names that the page gives them."""
+    monkeypatch.chdir(tmp_path)
+    (spec,) = (body for name, body in blocks("yaml") if name.startswith("README.md"))
+    for name in ("SCALER", "FILE", "chat.yaml", "DIR/scaler.yaml"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(spec)
+    for name in ("first", "second"):
+        Path(f"{name}.prom").write_text((ROOT / f"tests/data/metrics/vllm_{name}.prom").read_text(encoding="utf-8"))
+    result = CliRunner().invoke(app, shlex.split(command))
+    assert result.exit_code == 0, result.output
 
 
 def test_every_refusal_that_is_explained_exists() -> None:
