@@ -23,6 +23,13 @@ HEADERS: Final = {
 }
 OK: Final = 200
 REDIRECTS: Final = range(300, 400)
+PACKINGS: Final = frozenset({"identity", "gzip", "x-gzip", "deflate"})
+"""What the HTTP client unpacks."""
+_REMEDIES: Final = {
+    401: ": it asks for credentials, and the scaler has none; let its metrics be read without",
+    403: ": it lets nobody read its metrics from here; allow the scaler to",
+    404: ": no metrics at this path; is it /metrics, and are the engine's metrics switched on?",
+}
 _MEBIBYTE: Final = 1024 * 1024
 _UNTIMED: Final = aiohttp.ClientTimeout()
 """No timers of the library; `Deadlines` has one for all requests."""
@@ -68,7 +75,10 @@ class BodyReader:
             with self._deadlines:
                 async with session.get(url, allow_redirects=False, timeout=_UNTIMED) as response:
                     if response.status != OK:
-                        return ScrapeFailure(why=_status(response.status))
+                        return ScrapeFailure(why=_status(response))
+                    packing = response.headers.get(hdrs.CONTENT_ENCODING, "identity").lower()
+                    if packing not in PACKINGS:
+                        return ScrapeFailure(why=_not_asked_for(packing))
                     return await _body(response, self._limits.body_bytes)
         except TimeoutError:
             return ScrapeFailure(why=f"no answer within {self._limits.request_seconds:g} s")
@@ -76,8 +86,11 @@ class BodyReader:
             return ScrapeFailure(why=_words(error))
 
 
-def _status(status: int) -> str:
-    return f"HTTP {status}, and redirects are not followed" if status in REDIRECTS else f"HTTP {status}"
+def _status(response: aiohttp.ClientResponse) -> str:
+    if response.status in REDIRECTS:
+        place = _line(response.headers.get(hdrs.LOCATION, ""))
+        return f"HTTP {response.status}{f' to {place!r}' if place else ''}, and redirects are not followed"
+    return f"HTTP {response.status}{_REMEDIES.get(response.status, '')}"
 
 
 async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes | ScrapeFailure:
@@ -91,13 +104,26 @@ async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes | ScrapeF
     return b"".join(chunks)
 
 
+def _not_asked_for(packing: str) -> str:
+    return f"its answer is packed as nobody asked for; gzip or nothing is understood ({_line(packing)})"
+
+
+def _not_http(error: Exception) -> str:
+    """Without the address, which may hold credentials."""
+    message = _line(error.message if isinstance(error, aiohttp.ClientResponseError) else error)
+    if hdrs.CONTENT_ENCODING.lower() in message.lower():
+        return _not_asked_for(message.partition(".")[0])
+    return f"its answer is not HTTP: {message}"
+
+
 _WORDS: Final[tuple[tuple[type[Exception], Callable[[Exception], str]], ...]] = (
     (aiohttp.ClientConnectorCertificateError, lambda _: "its TLS certificate is not trusted"),
     (aiohttp.ClientSSLError, lambda error: f"the TLS handshake failed: {error}"),
     (aiohttp.ClientConnectorError, lambda error: f"no connection: {_reason(error)}"),
     (aiohttp.ServerDisconnectedError, lambda _: "it closed the connection without an answer"),
+    (aiohttp.InvalidURL, lambda _: "its address is no URL"),
     (aiohttp.ClientPayloadError, lambda _: "its answer broke off or cannot be decoded"),
-    (aiohttp.ClientResponseError, lambda error: f"its answer is not HTTP: {_line(error)}"),
+    (aiohttp.ClientResponseError, _not_http),
 )
 
 
@@ -114,5 +140,5 @@ def _reason(error: Exception) -> str:
     return (cause.strerror if isinstance(cause, OSError) else None) or _line(cause)
 
 
-def _line(error: BaseException) -> str:
+def _line(error: BaseException | str) -> str:
     return " ".join(str(error).split())[:200]

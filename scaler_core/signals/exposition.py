@@ -28,6 +28,7 @@ _PLAIN: Final = re.compile(rf"({_NAME})(?:[ \t]*(\{{)|(?=[ \t])|$)")
 _QUOTED: Final = re.compile(rf"{{[ \t]*{_TEXT}[ \t]*([,}}])")
 _MAX_QUOTE: Final = 120  # a whole bucket line fits in a message; an accidental megabyte does not
 _MAX_BOUND: Final = 64  # characters
+_MARK: Final = "\ufeff"  # some editors and shells begin a file with it
 _MAX_CACHED: Final = 512  # characters; bounds the memory of the cache below to a few MiB
 _CACHED_SERIES: Final = 8192  # a text of one engine has some sixty; all engines of one model share them
 
@@ -82,7 +83,9 @@ def read_samples(text: str, wanted: Set[str]) -> tuple[list[Series], list[float]
     """
     series: list[Series] = []
     values: list[float] = []
-    lines = f"\n{text}"  # every line begins behind a line feed, which is what the search is fastest at
+    lines = (
+        f"\n{text.removeprefix(_MARK)}"  # every line begins behind a line feed, which is what the search is fastest at
+    )
     for found in _scanner(frozenset(wanted)).finditer(lines):
         try:
             sample = _sample(found[1], found[2], wanted)

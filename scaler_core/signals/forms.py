@@ -7,6 +7,7 @@ nothing is left to read but the values. Any other text, and any value that is no
 so a form saves time and never changes what is read (property test).
 """
 
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
@@ -58,6 +59,7 @@ class FormReader:
         Raises:
             MalformedLineError: a line that we need cannot be read.
         """
+        body = body.removeprefix(BOM_UTF8)
         text = b"\n%b%b" % (body, _PADDING)
         feeds, beginnings = _survey(text)
         # The last line's labels tell apart the models of one engine's version, whose lines begin alike.

@@ -120,8 +120,24 @@ async def test_a_healthy_engine_is_read() -> None:
         pytest.param(answer(status=500), "HTTP 500", id="an error status"),
         pytest.param(answer(status=204), "HTTP 204", id="no content"),
         pytest.param(
+            answer(status=401),
+            "HTTP 401: it asks for credentials, and the scaler has none; let its metrics be read without",
+            id="a locked door",
+        ),
+        pytest.param(
+            answer(b"x", headers={"Content-Encoding": "br"}),
+            "its answer is packed as nobody asked for; gzip or nothing is understood "
+            "(Can not decode content-encoding: brotli (br))",
+            id="an encoding that was not asked for",
+        ),
+        pytest.param(
+            answer(b"x", headers={"Content-Encoding": "secret"}),
+            "its answer is packed as nobody asked for; gzip or nothing is understood (secret)",
+            id="an encoding that nobody knows",
+        ),
+        pytest.param(
             answer(status=307, headers={"Location": "/metrics/"}),
-            "HTTP 307, and redirects are not followed",
+            "HTTP 307 to '/metrics/', and redirects are not followed",
             id="a redirect",
         ),
         pytest.param(hang, "no answer within 0.3 s", id="nothing"),

@@ -190,3 +190,10 @@ def test_a_name_that_goes_on_is_another_name() -> None:
     reader = FormReader()
     assert reader.read(b"vllm:num_requests\nother 1\n").running is None
     assert reader.read(b"vllm:num_requests_running 3\nother 1\n").running == 3
+
+
+def test_a_byte_order_mark_hides_no_series() -> None:
+    text = b"vllm:num_requests_running 3\nvllm:num_requests_waiting 4\n"
+    reader = FormReader()
+    marked = [reader.read(b"\xef\xbb\xbf" + text) for _ in range(2)]
+    assert [counters.running for counters in (*marked, read_engine("\ufeff" + text.decode()))] == [3, 3, 3]
