@@ -35,8 +35,9 @@ class Restart:
 def compare(previous: EngineCounters, current: EngineCounters, seconds: float) -> Delta | Restart:
     """What one engine did between two texts that are `seconds` > 0 apart.
 
-    A counter in only one of the texts gives no delta. Any decrease, another process start, another engine or model is a
-    restart: then not even the counters that grew say anything.
+    A counter in only one of the texts gives no delta. A series that the older text lacks of a counter that both have
+    counts with its whole value: a process creates a labelled series at zero when it first uses it. Any decrease,
+    another process start, another engine or model is a restart: then not even the counters that grew say anything.
     """
     if (another := _another(previous, current)) is not None:
         return Restart(why=another)
@@ -87,12 +88,17 @@ def _latency(previous: Histogram | None, current: Histogram | None) -> Histogram
 
 
 def _generation(counters: EngineCounters) -> float | None:
-    """Generated tokens; an SGLang engine that has served nothing yet does not export the counter, and means zero.
+    """Generated tokens; an SGLang engine that has served nothing yet does not export the counter, and means zero."""
+    return 0.0 if counters.generation_tokens is None and is_unserved(counters) else counters.generation_tokens
+
+
+def is_unserved(counters: EngineCounters) -> bool:
+    """Whether this is an SGLang engine that has served nothing yet.
 
     Only where other accounting is observed and still: an absent counter beside nothing else stays unknown. Without
     this a replica that never got a request would keep an idle fleet from its minimum for ever.
     """
-    unserved = (
+    return (
         counters.engine is Engine.SGLANG
         and counters.running == counters.waiting == 0
         and not counters.transfer_queue
@@ -100,7 +106,6 @@ def _generation(counters: EngineCounters) -> float | None:
         and len(counters.prefill_effective) == len(EFFECTIVE_MODES)
         and not any(counters.prefill_effective.values())
     )
-    return 0.0 if counters.generation_tokens is None and unserved else counters.generation_tokens
 
 
 def _prompt_demand(previous: EngineCounters, current: EngineCounters) -> float | None:

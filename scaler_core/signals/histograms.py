@@ -10,7 +10,7 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from operator import sub
-from typing import Final
+from typing import Final, Literal
 
 from scaler_core.model.scrape import Histogram
 
@@ -73,10 +73,23 @@ def p95_milliseconds(histogram: Histogram | None) -> Fraction | None:
     """
     if histogram is None or histogram.count <= 0:
         return None
-    needed = PERCENTILE * Fraction(histogram.count)
-    for bound, count in zip(histogram.bounds, histogram.counts, strict=True):
-        if Fraction(count) >= needed:
-            return Fraction(bound) * MILLISECONDS
+    bound = _covering(histogram)
+    if bound is not None:
+        return Fraction(bound) * MILLISECONDS
     if histogram.sum_seconds is None:
         return None
     return Fraction(histogram.sum_seconds) / Fraction(histogram.count) * MILLISECONDS
+
+
+def statistic(histogram: Histogram | None) -> Literal["p95", "mean"] | None:
+    """What `p95_milliseconds` gives of this histogram."""
+    if histogram is None or p95_milliseconds(histogram) is None:
+        return None
+    return "mean" if _covering(histogram) is None else "p95"
+
+
+def _covering(histogram: Histogram) -> Decimal | None:
+    """The bound of the first finite bucket that covers the percentile."""
+    needed = PERCENTILE * Fraction(histogram.count)
+    buckets = zip(histogram.bounds, histogram.counts, strict=True)
+    return next((bound for bound, count in buckets if Fraction(count) >= needed), None)

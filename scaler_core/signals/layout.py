@@ -174,10 +174,10 @@ def _engine(members: ByName) -> Engine | None:
 def _first(members: ByName, candidates: Iterable[str]) -> Sequence[Member]:
     """The counting series of the first of these names that the text has."""
     name = next((name for name in candidates if name in members), None)
-    return () if name is None else tuple(member for member in members[name] if _counts(member[1].labels))
+    return () if name is None else tuple(member for member in members[name] if counts(member[1].labels))
 
 
-def _counts(labels: Labels) -> bool:
+def counts(labels: Labels) -> bool:
     """Rank zero or unlabelled, and not a share of a total by priority."""
     return all(
         value in {"", "0"} if label.endswith("_rank") else not value or label != "priority" for label, value in labels

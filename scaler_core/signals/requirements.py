@@ -8,6 +8,7 @@ from typing import Final
 from scaler_core.api.deployment import RoleKind
 from scaler_core.api.scaler_spec import AlgorithmType, Metric, ScalerSpec
 from scaler_core.model.scrape import Engine, EngineCounters
+from scaler_core.signals.deltas import is_unserved
 
 DEFAULT_PANIC_WINDOW_SECONDS: Final = 60
 
@@ -34,6 +35,7 @@ WORDS: Final[Mapping[Signal, str]] = {
     Signal.ITL: "inter-token latency",
 }
 RATES: Final = frozenset({Signal.PROMPT_TOKENS, Signal.GENERATION_TOKENS})
+LATENCIES: Final = frozenset({Signal.TTFT, Signal.ITL})
 _BY_METRIC: Final[Mapping[Metric, frozenset[Signal]]] = {
     Metric.QUEUE_DEPTH: frozenset({Signal.RUNNING, Signal.WAITING}),
     Metric.RUNNING_REQUESTS: frozenset({Signal.RUNNING}),
@@ -48,6 +50,13 @@ _BY_KIND: Final[Mapping[RoleKind, frozenset[Signal]]] = {
     RoleKind.DECODE: frozenset({Signal.GENERATION_TOKENS}),
     RoleKind.ENCODE: frozenset(),
 }
+_NEEDLESS: Final[Mapping[RoleKind, frozenset[Signal]]] = {
+    RoleKind.SERVER: frozenset({Signal.KV_CACHE_USAGE}),
+    RoleKind.PREFILL: frozenset({Signal.KV_CACHE_USAGE, Signal.GENERATION_TOKENS, Signal.ITL}),
+    RoleKind.DECODE: frozenset({Signal.KV_CACHE_USAGE, Signal.PROMPT_TOKENS, Signal.TTFT}),
+    RoleKind.ENCODE: frozenset(Signal),
+}
+"""What no algorithm asks of a role of this kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +85,21 @@ class Requirements:
 
 
 def missing_signals(counters: EngineCounters, kind: RoleKind) -> tuple[Signal, ...]:
-    """Signals that a role of this kind is expected to show and that its text does not have.
+    """Signals that planning would lack of a role of this kind, whatever its algorithm.
 
-    An SGLang prefill half records no TTFT: its decode half does.
+    An encode role only has to answer. KV cache usage is shown and decides nothing. An SGLang prefill half records no
+    TTFT: its decode half does. An SGLang engine that has served nothing yet is idle, and needs no latency.
     """
+    needless = _NEEDLESS[kind]
+    if counters.engine is Engine.SGLANG and kind is RoleKind.PREFILL:
+        needless |= {Signal.TTFT}
+    if is_unserved(counters):
+        needless |= {Signal.GENERATION_TOKENS, Signal.TTFT, Signal.ITL}
+    return tuple(signal for signal in absent_signals(counters) if signal not in needless)
+
+
+def absent_signals(counters: EngineCounters) -> tuple[Signal, ...]:
+    """Signals that a text does not have, needed or not."""
     has = {
         Signal.RUNNING: counters.running is not None,
         Signal.WAITING: counters.waiting is not None,
@@ -89,11 +109,4 @@ def missing_signals(counters: EngineCounters, kind: RoleKind) -> tuple[Signal, .
         Signal.TTFT: counters.ttft is not None,
         Signal.ITL: counters.itl is not None,
     }
-    needless: set[Signal] = set()
-    if kind is RoleKind.PREFILL:
-        needless = {Signal.GENERATION_TOKENS, Signal.ITL}
-        if counters.engine is Engine.SGLANG:
-            needless.add(Signal.TTFT)
-    elif kind is RoleKind.DECODE:
-        needless = {Signal.PROMPT_TOKENS, Signal.TTFT}
-    return tuple(signal for signal in Signal if not has[signal] and signal not in needless)
+    return tuple(signal for signal in Signal if not has[signal])

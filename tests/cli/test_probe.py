@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from scaler_cli import sources
 from scaler_cli.main import app
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "metrics"
@@ -43,9 +44,11 @@ def test_one_text() -> None:
         "generationTokens": 400,
         "prefixHits": 400,
         "prefillEffective": {},
-        "ttft": {"count": 20, "sum": 4.5, "p95Milliseconds": 500},
-        "itl": {"count": 100, "sum": 3.25, "p95Milliseconds": 50},
+        "ttft": {"count": 20, "sum": 4.5, "p95Milliseconds": 500, "statistic": "p95"},
+        "itl": {"count": 100, "sum": 3.25, "p95Milliseconds": 50, "statistic": "p95"},
         "missing": [],
+        "absent": [],
+        "unusable": {},
     }
 
 
@@ -108,7 +111,6 @@ ANEW = "; give two texts of one engine that did not restart in between"
             f"not two texts of the same engine: some counters fell and others rose{ANEW}",
             id="counters that went both ways",
         ),
-        pytest.param("", SECOND.read_text(), "the text before it has no vLLM or SGLang signal", id="an empty first"),
     ],
 )
 def test_two_texts_that_are_no_pair_are_told_in_a_line(tmp_path: Path, first: str, second: str, words: str) -> None:
@@ -140,14 +142,15 @@ def test_a_decode_engine_waits_for_transfers_too() -> None:
     server, decode = read(DECODE), read(DECODE, "--kind", "decode")
     assert (server["engine"], server["running"], server["waiting"], decode["waiting"]) == ("SGLang", 2, 1, 4)
     assert (server["prefillEffective"], server["generationTokens"]) == ({"input": 10, "device_hit": 5}, 42)
-    assert server["ttft"] == {"count": 4, "sum": 2, "p95Milliseconds": 500}
+    assert server["ttft"] == {"count": 4, "sum": 2, "p95Milliseconds": 500, "statistic": "mean"}
 
 
 def test_openmetrics_with_underscores_timestamps_and_exemplars() -> None:
     found = read(DATA / "vllm_openmetrics.prom", status=1)
     assert (found["engine"], found["running"], found["promptTokens"]) == ("vLLM", 3, 1500)
-    assert found["ttft"] == {"count": 3, "sum": 0.75, "p95Milliseconds": 500}
-    assert found["missing"] == ["waiting", "kvCacheUsage", "generationTokens", "itl"]
+    assert found["ttft"] == {"count": 3, "sum": 0.75, "p95Milliseconds": 500, "statistic": "p95"}
+    assert found["missing"] == ["waiting", "generationTokens", "itl"]
+    assert found["absent"] == ["kvCacheUsage"]
 
 
 def test_line_ends_do_not_matter(tmp_path: Path) -> None:
@@ -170,7 +173,11 @@ def test_standard_input() -> None:
     ("text", "words"),
     [
         pytest.param("", "no vLLM or SGLang signal in its metrics", id="an empty text"),
-        pytest.param("vllm:num_requests_running 1\n", "missing: waiting requests, KV cache usage", id="a partial text"),
+        pytest.param(
+            "vllm:num_requests_running 1\n",
+            "missing: waiting requests (no vllm:num_requests_waiting), prompt",
+            id="a partial text",
+        ),
         pytest.param("vllm:num_requests_running x\n", "line 1: 'x' is not a number", id="a malformed line"),
     ],
 )
@@ -193,6 +200,9 @@ def test_an_unreadable_source_is_a_json_document_too(tmp_path: Path) -> None:
         pytest.param((FIRST, FIRST, "--seconds", 5), id="one file twice"),
         pytest.param(("-", "-", "--seconds", 5), id="standard input twice"),
         pytest.param((FIRST, SECOND, "--seconds", 0), id="no time between them"),
+        pytest.param((FIRST, SECOND, "--seconds", "inf"), id="endless time between them"),
+        pytest.param((FIRST, SECOND, "--seconds", "1e400"), id="more time than a float holds"),
+        pytest.param((FIRST, SECOND, "--seconds", "nan"), id="a time that is no number"),
         pytest.param((FIRST, "--kind", "router"), id="an unknown kind"),
     ],
 )
@@ -245,7 +255,20 @@ def test_an_engine_read_twice(engine: str, monkeypatch: pytest.MonkeyPatch, time
 
 
 def test_an_engine_that_is_not_there(engine: str) -> None:
-    assert "HTTP 404" in run(f"{engine}/nothing", status=1)[1]
+    assert "HTTP 404: no metrics at this path; is it /metrics" in run(f"{engine}/nothing", status=1)[1]
+
+
+def test_credentials_in_an_address_are_not_shown(engine: str) -> None:
+    secret = engine.replace("http://", "http://user:hunter2@")
+    for source in (f"{secret}/nothing", "HTTP://user:hunter2@[::1", "http://user:hunter2@h#part"):
+        out, err = run(source, "-o", "json", status=1)
+        assert "hunter2" not in out + err
+        assert "://***@" in err
+    assert read(secret)["promptTokens"] == 1500
+
+
+def test_an_address_keeps_its_query_behind_the_path() -> None:
+    assert sources._address("http://h:1?a=b") == "http://h:1/metrics?a=b"
 
 
 @pytest.mark.parametrize(
@@ -253,6 +276,7 @@ def test_an_engine_that_is_not_there(engine: str) -> None:
     [
         pytest.param("http://[::1", "no URL; write one such as http://", id="an address cut off"),
         pytest.param("http://", "no URL; write one such as http://", id="no host"),
+        pytest.param("http://127.0.0.1:1#metrics", "behind # never reaches an engine; leave it out", id="a fragment"),
         pytest.param("http://127.0.0.1:99999", "no URL; write one such as http://", id="no port"),
         pytest.param("127.0.0.1:8000", "for an engine's address write http://127.0.0.1:8000", id="no scheme"),
     ],

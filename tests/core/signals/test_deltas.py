@@ -4,6 +4,7 @@ import pytest
 
 from scaler_core.model.scrape import EngineCounters
 from scaler_core.signals.deltas import Delta, compare
+from scaler_core.signals.engines import read_engine
 from tests.core.signals.worlds import sglang, vllm
 
 
@@ -77,3 +78,11 @@ def test_an_sglang_engine_that_runs_something_has_an_unknown_count() -> None:
     delta = compare(sglang(), sglang(running=1.0), 10.0)
     assert isinstance(delta, Delta)
     assert delta.generation_tokens is None
+
+
+def test_a_series_that_is_new_within_a_process_counts_with_all_that_it_has() -> None:
+    first = read_engine('vllm:prompt_tokens_total{engine="0"} 1000\n')
+    second = read_engine('vllm:prompt_tokens_total{engine="0"} 1600\nvllm:prompt_tokens_total{engine="1"} 50\n')
+    change = compare(first, second, seconds=10.0)
+    assert isinstance(change, Delta)
+    assert change.prompt_tokens == 650
