@@ -81,8 +81,10 @@ def test_a_stage_that_changed_the_count_is_marked() -> None:
     ("width", "headings"),
     [
         (80, "role now ready asked bounds stabilization guards pacing ratios result"),
-        (60, "role now ready asked bounds stabilization result"),
-        (44, "role now asked stabilization result"),
+        (72, "role now ready asked bounds stabilization guards pacing ratios result"),
+        (60, "role now ready asked bounds stabilization guards result"),
+        (44, "role now ready asked stabilization result"),
+        (40, "role now asked stabilization result"),
     ],
 )
 def test_a_narrow_terminal_sees_the_stages_that_changed_something_and_no_cut_text(width: int, headings: str) -> None:

@@ -89,16 +89,16 @@ def test_a_row_has_the_counts_of_every_role_and_the_last_change() -> None:
     ("width", "row", "without"),
     [
         pytest.param(
-            90, "default scale Shadow Held server 2 1 5 4 PacingBounded", "target, algorithm, changed", id="90 columns"
+            90, "default scale Shadow Held server 2 1 5 4 PacingBounded 3m20s ago", "target, algorithm", id="90 columns"
         ),
         pytest.param(
-            80, "default scale Held server 2 1 5 4 PacingBounded", "target, mode, algorithm, changed", id="80 columns"
+            80, "default scale Shadow Held server 2 1 5 4 PacingBounded", "target, algorithm, changed", id="80 columns"
         ),
         pytest.param(
             60, "default scale Held server 2 1 5 4", "target, mode, algorithm, blocked, changed", id="60 columns"
         ),
         pytest.param(
-            36, "scale Held server 2 4", "namespace, target, mode, algorithm, ready, asked, blocked, changed",
+            36, "scale Held server 2 5 4", "namespace, target, mode, algorithm, ready, blocked, changed",
             id="36 columns",
         ),
     ],
