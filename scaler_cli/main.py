@@ -25,3 +25,7 @@ app.command("generate", hidden=True)(generate.generate)
 @app.callback()
 def root() -> None:
     """Keep subcommands named even while there is only one."""
+
+
+if __name__ == "__main__":  # who starts this module means the command
+    app(prog_name="mds")

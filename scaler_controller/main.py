@@ -5,6 +5,7 @@ import logging
 import os
 import socket
 import ssl
+import sys
 from collections.abc import Sequence
 from typing import Final
 
@@ -95,3 +96,7 @@ def _engine_tls(settings: Settings) -> ssl.SSLContext | None:
     except OSError as error:
         why = error.strerror or str(error)
         raise SettingError(f"--engine-ca {settings.engine_ca}: {why}; give a readable PEM file") from error
+
+
+if __name__ == "__main__":  # who starts this module means the process
+    sys.exit(main())

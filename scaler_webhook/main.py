@@ -173,3 +173,7 @@ async def until_signalled(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     await run(settings, stop)
+
+
+if __name__ == "__main__":  # who starts this module means the process
+    sys.exit(main())

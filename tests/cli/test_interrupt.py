@@ -40,6 +40,20 @@ def test_ctrl_c_during_imports(program: str, way: str, tmp_path: Path) -> None:
     assert (ended.stderr, ended.stdout, ended.returncode) == (f"{program}: interrupted\n", "", 130)
 
 
+@pytest.mark.parametrize("package", PROGRAMS.values())
+def test_the_module_of_the_program_is_the_program_too(package: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", f"{package}.main", "--nonsense"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=20,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    assert ended.returncode == 2
+    assert "--nonsense" in ended.stderr
+
+
 def test_a_process_that_was_started_without_interrupts_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "pydantic.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nos._exit(7)\n")
     ended = subprocess.run(
