@@ -86,7 +86,7 @@ def _check_use(source: str, second: str | None, seconds: float | None) -> None:
     if seconds is not None and second is None and not sources.is_url(source):
         raise typer.BadParameter("a file is read once; name a second one", param_hint="SECOND")
     if second == source and not sources.is_url(source):
-        what = "standard input is read once" if source == STDIN else f"{source} is named twice"
+        what = "standard input is read once" if source == STDIN else f"{sources.shown(source)} is named twice"
         raise typer.BadParameter(f"{what}; name a text that was taken later", param_hint="SECOND")
 
 

@@ -21,7 +21,8 @@ from scaler_core.signals.inspection import Inspection, inspect
 URL_STARTS: Final = ("http://", "https://")
 STDIN: Final = "-"
 _NO_URL: Final = "no URL; write one such as http://10.0.0.7:8000/metrics"
-_USER: Final = re.compile(r"(https?://)[^/?#]*@", re.IGNORECASE)
+_USER: Final = re.compile(r"([a-z][a-z0-9+.-]*://)[^/?#]*@|[^/?#@]*:[^/?#]*@", re.IGNORECASE)
+"""Credentials at the beginning of an address, with its scheme or without."""
 _MEBIBYTE: Final = 1024 * 1024
 _MOST_UNPACKED: Final = 64 * _MEBIBYTE
 
@@ -65,8 +66,9 @@ def is_url(source: str) -> bool:
 
 
 def shown(source: str) -> str:
-    """The source without the credentials that a URL may carry."""
-    return _USER.sub(r"\1***@", source, count=1) if is_url(source) else source
+    """The source without the credentials that an address may carry."""
+    found = _USER.match(source)
+    return f"{found[1] or ''}***@{source[found.end() :]}" if found is not None else source
 
 
 def _looks_like_address(source: str) -> bool:
@@ -77,8 +79,8 @@ def _read_file(source: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if source == STDIN else Path(source).read_bytes()
     except OSError as error:
-        hint = f"; for an engine's address write http://{source}" if _looks_like_address(source) else ""
-        raise UnreadableError(f"{source}: {error.strerror or error}{hint}") from None
+        hint = f"; for an engine's address write http://{shown(source)}" if _looks_like_address(source) else ""
+        raise UnreadableError(f"{shown(source)}: {error.strerror or error}{hint}") from None
 
 
 def _unpacked(name: str, content: bytes) -> bytes:

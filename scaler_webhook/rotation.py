@@ -6,6 +6,7 @@ current(next) + previous    once both were trusted long enough: leaves come from
 current                     once the last leaf of the previous one has ended
 """
 
+import math
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -68,6 +69,8 @@ class Authorities:
                 previous=members.get("previous.crt"),
                 promoted_at=float(members.get("promoted", b"0")),
             )
+            if not math.isfinite(found.promoted_at):
+                raise ValueError(f"promoted at {found.promoted_at}")
             _ = (found.current.expires, following.expires if following else 0)
         except (KeyError, ValueError, TypeError) as error:
             raise BrokenSecretError(f"the Secret's data cannot be read ({error}); delete it to start anew") from error

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from scaler_cli import two_texts
+from scaler_cli import sources, two_texts
 from scaler_cli.main import app
 
 GAUGES = "vllm:num_requests_running 1\nvllm:num_requests_waiting 2\nvllm:kv_cache_usage_perc 0.5\n"
@@ -250,3 +250,8 @@ def test_two_moments_have_the_digits_that_tell_them_apart(
     starts: tuple[float, float], moments: tuple[str, str]
 ) -> None:
     assert two_texts._moments(*starts) == moments
+
+
+def test_a_small_file_that_unpacks_without_end_is_refused(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "_MOST_UNPACKED", 1000)
+    assert "MiB unpacked" in bench.probe(gzip.compress(b"#" * 1001), status=1)[1]

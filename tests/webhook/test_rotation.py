@@ -62,6 +62,13 @@ def test_a_broken_secret_says_what_to_do(data: dict[str, object]) -> None:
         Authorities.from_data(data)
 
 
+@pytest.mark.parametrize("promoted", ["nan", "inf", "-inf", "junk"])
+def test_a_moment_that_is_none_is_a_broken_secret_as_no_rotation_would_ever_be_due(promoted: str) -> None:
+    data = first(NOW).to_data() | {"promoted": b64encode(promoted.encode()).decode()}
+    with pytest.raises(BrokenSecretError, match="delete it to start anew"):
+        Authorities.from_data(data)
+
+
 def test_a_young_authority_stays() -> None:
     held = first(NOW)
     assert advance(held, DUE - 1) is held
