@@ -27,7 +27,8 @@ Feeds = NDArray[np.intp]
 place of the feed before a line is that of the line's first byte in the body."""
 
 _SEEN: Final = 12
-"""First bytes of a line that are compared; shorter than a wanted name, and few names with a value behind are."""
+"""First bytes of a line that are compared: fewer than the shortest wanted name has, and few enough to reach into the
+next line only where a line is very short."""
 _ROW: Final = np.dtype(f"V{_SEEN}")
 _LONGEST: Final = 512
 """Bytes of a wanted line's name and labels; a form with a longer one is not remembered."""
@@ -118,10 +119,12 @@ class _Form:
     beginnings: bytes
     heads: _Heads
     """Of the lines that may be wanted: name and labels, or as much as tells that one is not wanted."""
-    places: Feeds
-    """The feeds before the wanted lines, then those behind them."""
-    offsets: Feeds
-    """What lies how far behind these feeds: the line's value, and the value's end."""
+    edge_feeds: Feeds
+    """The feed that each edge of a wanted value is measured from. First the edges where values begin, then, in the same
+    order, those where they end; one array for both takes one look-up."""
+    edge_offsets: Feeds
+    """Bytes from that feed to the edge: past name and labels to a value's beginning, none from the feed behind a line
+    to its value's end."""
     layout: Layout
 
     @classmethod
@@ -134,12 +137,14 @@ class _Form:
             return None
         found = [(place, head, series) for (place, _), (head, series) in zip(candidates, known, strict=True)]
         wanted = [(place, len(head), series) for place, head, series in found if series is not None]
-        spots = [*((place, length + 1) for place, length, _ in wanted), *((place + 1, 0) for place, _, _ in wanted)]
+        beginnings_of_values = [(place, length + 1) for place, length, _ in wanted]
+        ends_of_values = [(place + 1, 0) for place, _, _ in wanted]
+        edges = beginnings_of_values + ends_of_values
         return cls(
             beginnings=beginnings,
             heads=_Heads.of([(place, head) for place, head, _ in found]),
-            places=np.array([place for place, _ in spots], dtype=np.intp),
-            offsets=np.array([offset for _, offset in spots], dtype=np.intp),
+            edge_feeds=np.array([place for place, _ in edges], dtype=np.intp),
+            edge_offsets=np.array([offset for _, offset in edges], dtype=np.intp),
             layout=lay_out(tuple(series for _, _, series in wanted)),
         )
 
@@ -147,9 +152,9 @@ class _Form:
         """The counters of a text whose lines begin alike; None where it takes more than its values to read it."""
         if not self.heads.stand_in(text, feeds):
             return None
-        spots = (feeds.take(self.places) + self.offsets).tolist()
-        half = len(spots) // 2
-        numbers = _numbers([text[start:end] for start, end in zip(spots[:half], spots[half:], strict=True)])
+        edges = (feeds.take(self.edge_feeds) + self.edge_offsets).tolist()
+        half = len(edges) // 2
+        numbers = _numbers([text[start:end] for start, end in zip(edges[:half], edges[half:], strict=True)])
         return counters_of(numbers, self.layout) if numbers is not None else None
 
 
