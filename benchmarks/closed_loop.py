@@ -1,6 +1,6 @@
 """What the closed loops of the tests do, as a table: peak, count changes, time to enough capacity.
 
-Usage: python benchmarks/closed_loop.py [--write docs/closed-loop.md]
+Usage: python -m benchmarks.closed_loop [--write docs/closed-loop.md]
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """What the forecast buys and costs: `TokenThroughput` and `Predictive` on request traces, at equal replica-hours.
 
-Usage: python benchmarks/forecast_price.py TRACE... [--write docs/forecast-quality.md]
+Usage: python -m benchmarks.forecast_price TRACE... [--write docs/forecast-quality.md]
 
 The prompt tokens of a trace, scaled to a mean of four replicas, are offered to the plant of the closed-loop tests.
 `Predictive` keeps more replicas, and any policy that does so is late less often. So `TokenThroughput` runs a second

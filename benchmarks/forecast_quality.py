@@ -1,6 +1,6 @@
 """How good the forecast is on request traces: its error beside that of repeating the last value.
 
-Usage: python benchmarks/forecast_quality.py TRACE... [--write docs/forecast-quality.md]
+Usage: python -m benchmarks.forecast_quality TRACE... [--write docs/forecast-quality.md]
 
 A trace becomes demand in tokens per second for each sampling interval: prompt tokens at arrival, output tokens evenly
 over the decoding that follows. After warm-up every sample forecasts the demand of the one interval that lies the
