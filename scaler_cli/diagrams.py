@@ -12,10 +12,12 @@ _INTRODUCTION: Final = """\
 
 # State machines
 
-What spans passes is a handful of small state machines. Each is a table of (state, event) to next state which the code
-itself runs through, and this page is drawn from those tables. Their whole state is in the scaler's status and in the
-target's two annotations, so a new leader goes on where the last one stopped. Who leads is the lease's matter, at the
-end: its state is what one process knows of a Lease object, and tests hold the elector to its table.
+What spans passes is a handful of small state machines. Each is a table of (state, event) to next state, and this page
+is drawn from those tables. The code runs through them: whatever begins, moves or ends one asks its table, which raises
+for what cannot happen, and every pass in the tests of transactions fails where the status moved otherwise than the
+tables were asked. Their whole state is in the scaler's status and in the target's two annotations, so a new leader goes
+on where the last one stopped. Who leads is the lease's matter, at the end: its state is what one process knows of a
+Lease object, and tests hold the elector to its table.
 """
 PAGE: Final[tuple[Machine[Any, Any], ...]] = (*MACHINES, LEASE)
 _MEANINGS: Final = {

@@ -3,6 +3,7 @@
 | State   | Event     | State   | Then                                                                             |
 |---------|-----------|---------|----------------------------------------------------------------------------------|
 | None    | Grown     | Pending | growth of the target waits; components with a cohort role do not shrink          |
+| Pending | Grown     | Pending | a decision was adopted that a restored status did not know: its growth waits     |
 | Pending | Waiting   | Pending | within `pendingTimeoutSeconds`                                                   |
 | Pending | Admitted  | None    | every added replica has an admission of its own                                  |
 | Pending | Expired   | Pending | one write restores the baseline of the cohort's components: a rollback           |
@@ -21,6 +22,7 @@ from typing import Final
 from scaler_core.api.scaler_spec import ScalerSpec
 from scaler_core.api.scaler_status import PendingCohort, Vector
 from scaler_core.transactions.clock import elapsed
+from scaler_core.transactions.draft import Draft
 from scaler_core.transactions.legality import component_roles, step_back
 from scaler_core.transactions.machine import Machine
 from scaler_core.transactions.replicas import Replica, Replicas, between
@@ -49,6 +51,7 @@ COHORT: Final = Machine(
     start=CohortState.NONE,
     table={
         (CohortState.NONE, CohortEvent.GROWN): CohortState.PENDING,
+        (CohortState.PENDING, CohortEvent.GROWN): CohortState.PENDING,
         (CohortState.PENDING, CohortEvent.WAITING): CohortState.PENDING,
         (CohortState.PENDING, CohortEvent.ADMITTED): CohortState.NONE,
         (CohortState.PENDING, CohortEvent.EXPIRED): CohortState.PENDING,
@@ -56,6 +59,23 @@ COHORT: Final = Machine(
         (CohortState.PENDING, CohortEvent.DROPPED): CohortState.NONE,
     },
 )
+
+
+def state_of(pending: PendingCohort | None) -> CohortState:
+    """The state that a status holds."""
+    return CohortState.NONE if pending is None else CohortState.PENDING
+
+
+def begin(draft: Draft, cohort: PendingCohort) -> Draft:
+    """With these replicas to wait for."""
+    COHORT.after(state_of(draft.status.pending_cohort), CohortEvent.GROWN)
+    return draft.having(pending_cohort=cohort)
+
+
+def move(draft: Draft, event: CohortEvent) -> Draft:
+    """After an event that ends the wait, or leaves it."""
+    after = COHORT.after(state_of(draft.status.pending_cohort), event)
+    return draft.having(pending_cohort=None) if after is CohortState.NONE else draft
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,10 +15,12 @@ from scaler_core.api.scaler_status import (
 )
 from scaler_core.model.action import render_vector
 from scaler_core.model.world import World
-from scaler_core.transactions import exhaustion, intent, rebalance
-from scaler_core.transactions.cohort import grown_roles
+from scaler_core.transactions import cohort, exhaustion, intent, rebalance, retirement
+from scaler_core.transactions.cohort import CohortEvent, grown_roles
 from scaler_core.transactions.draft import Draft
+from scaler_core.transactions.exhaustion import ExhaustionEvent
 from scaler_core.transactions.intent import IntentEvent
+from scaler_core.transactions.retirement import RetirementEvent, RetirementState
 
 _EVENTS: Final = {
     Cause.ROLLBACK: EventReason.ROLLED_BACK,
@@ -57,16 +59,12 @@ def landed(draft: Draft, commit: Commit, world: World, why: str = "") -> Draft:
 def restored(draft: Draft, world: World) -> Draft:
     """An aborted scale-down whose replicas are back, as far as that is legal: the cooldown starts."""
     last = draft.status.last_scale_down
-    if last is None:
+    if last is None or retirement.state_of(last) is not RetirementState.RUNNING:
         return draft
     cooldown = float(world.scaler.spec.behavior.scale_down.cooldown_after_abort_seconds)
-    changes = {
-        "outcome": ScaleDownOutcome.ABORTED,
-        "aborted_at": world.now,
-        "cooldown_until": world.now + cooldown,
-        "is_finished": True,
-    }
-    draft = draft.having(last_scale_down=last.model_copy(update=changes)).warning(
+    cooling = {"aborted_at": world.now, "cooldown_until": world.now + cooldown}
+    aborted = retirement.move(last, RetirementEvent.RESTORED).model_copy(update=cooling)
+    draft = draft.having(last_scale_down=aborted).warning(
         EventReason.SCALE_DOWN_ABORTED,
         f"The retirement of {last.role} {last.ordinal} was aborted: nothing shrinks for {cooldown:.0f} s",
     )
@@ -78,16 +76,26 @@ def restored(draft: Draft, world: World) -> Draft:
 
 def exhausted(draft: Draft, counts: Vector, generation: int, world: World) -> Draft:
     """A cohort that timed out and is undone, as far as that is legal: an episode begins or goes on."""
-    cohort, spec = draft.status.pending_cohort, world.scaler.spec
-    if cohort is None:
+    pending, spec = draft.status.pending_cohort, world.scaler.spec
+    if pending is None:
         return draft
-    episode = exhaustion.after_rollback(draft.status.exhaustion, cohort, counts, generation, world)
-    draft = draft.having(pending_cohort=None, exhaustion=episode).warning(
-        EventReason.RESOURCE_EXHAUSTED, f"Growth stopped: {exhaustion.describe(episode, spec, world.now)}"
+    episode = exhaustion.after_rollback(draft.status.exhaustion, pending, counts, generation, world)
+    draft = (
+        cohort.move(draft, CohortEvent.RESTORED)
+        .having(exhaustion=episode)
+        .warning(EventReason.RESOURCE_EXHAUSTED, f"Growth stopped: {exhaustion.describe(episode, spec, world.now)}")
     )
     if spec.rebalance.policy is RebalancePolicy.DISABLED and draft.status.rebalance is None:
         return draft
     return draft.having(rebalance=rebalance.begin_episode(draft.status.rebalance, episode, world.now))
+
+
+def end_episode(draft: Draft, event: ExhaustionEvent) -> Draft:
+    """The exhaustion is over, and with it a rebalance that only waited."""
+    status = draft.status
+    return draft.having(
+        exhaustion=exhaustion.move(status.exhaustion, event), rebalance=rebalance.end_of_episode(status.rebalance)
+    )
 
 
 def shrunk_roles(before: Vector, after: Vector) -> tuple[str, ...]:
@@ -98,7 +106,7 @@ def shrunk_roles(before: Vector, after: Vector) -> tuple[str, ...]:
 def _grown_and_shrunk(draft: Draft, commit: Commit) -> Draft:
     before, after = commit.baseline_vector, commit.vector
     if grown_roles(before, after):
-        cohort = PendingCohort(
+        added = PendingCohort(
             decision_id=commit.decision_id,
             term=commit.term,
             baseline_vector=before,
@@ -106,9 +114,9 @@ def _grown_and_shrunk(draft: Draft, commit: Commit) -> Draft:
             started_at=commit.timestamp,
             stale_workloads=commit.stale_workloads,
         )
-        draft = draft.having(pending_cohort=cohort)
+        draft = cohort.begin(draft, added)
     if shrunk_roles(before, after):
-        draft = draft.having(last_scale_down=_scale_down(commit))
+        draft = draft.having(last_scale_down=retirement.begin(draft.status.last_scale_down, _scale_down(commit)))
     return draft
 
 
@@ -140,7 +148,7 @@ def _after_rollback(last: LastScaleDown | None, commit: Commit) -> LastScaleDown
     before, after = commit.baseline_vector, commit.vector
     if not shrunk_roles(before, after):
         return last
-    undo = _scale_down(commit)
+    undo = retirement.begin(last, _scale_down(commit))
     if last is None:
         return undo
     undo = undo.model_copy(update={"cooldown_until": last.cooldown_until})
@@ -158,13 +166,15 @@ def _after_rollback(last: LastScaleDown | None, commit: Commit) -> LastScaleDown
 
 def _spare_restored(draft: Draft, commit: Commit) -> Draft:
     """A cohort that is pending meanwhile must not take back what the restore brought back."""
-    cohort = draft.status.pending_cohort
-    if cohort is None:
+    pending = draft.status.pending_cohort
+    if pending is None:
         return draft
     back = {role: commit.vector[role] for role in grown_roles(commit.baseline_vector, commit.vector)}
-    baseline = {role: max(count, back.get(role, 0)) for role, count in cohort.baseline_vector.items()}
-    target = {role: max(count, back.get(role, 0)) for role, count in cohort.target_vector.items()}
-    return draft.having(pending_cohort=cohort.model_copy(update={"baseline_vector": baseline, "target_vector": target}))
+    baseline = {role: max(count, back.get(role, 0)) for role, count in pending.baseline_vector.items()}
+    target = {role: max(count, back.get(role, 0)) for role, count in pending.target_vector.items()}
+    return draft.having(
+        pending_cohort=pending.model_copy(update={"baseline_vector": baseline, "target_vector": target})
+    )
 
 
 def _leg(draft: Draft, commit: Commit) -> Draft:

@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 
 from scaler_core.api.reasons import EventReason
-from scaler_core.api.scaler_status import LastScaleDown, ScaleDownOutcome, ScalerStatus
+from scaler_core.api.scaler_status import ScalerStatus
 from scaler_core.model.action import render_vector
 from scaler_core.model.world import World
-from scaler_core.transactions import rebalance
+from scaler_core.transactions import cohort, exhaustion, intent, rebalance, retirement
 from scaler_core.transactions.claim import read_claim
+from scaler_core.transactions.cohort import CohortEvent
 from scaler_core.transactions.draft import Draft
+from scaler_core.transactions.exhaustion import ExhaustionEvent
+from scaler_core.transactions.intent import IntentEvent
 
 
 def drop(draft: Draft, world: World, why: str) -> Draft:
@@ -20,28 +23,24 @@ def drop(draft: Draft, world: World, why: str) -> Draft:
     under_way = _under_way(status)
     if under_way is not None:
         before, after = map(render_vector, under_way)
-        text = f"Dropped the transaction {before} -> {after}, {_fate(status, world)}; {_counts(world)}: {why}"
+        text = f"Dropped the transaction {before} -> {after}, {_fate(status, world)}; {_counts(status, world)}: {why}"
         draft = draft.warning(EventReason.TRANSACTION_DROPPED, text)
+    if status.pending_commit is not None:
+        draft = intent.move(draft, IntentEvent.DROPPED)
+    if status.pending_cohort is not None:
+        draft = cohort.move(draft, CohortEvent.DROPPED)
+    if status.exhaustion is not None:
+        draft = draft.having(exhaustion=exhaustion.move(status.exhaustion, ExhaustionEvent.DROPPED))
     return draft.having(
-        pending_commit=None,
         expired_commit=None,
-        pending_cohort=None,
-        rebalance=None,
-        exhaustion=None,
-        last_scale_down=cooldown_only(status.last_scale_down, world.now),
+        rebalance=rebalance.drop(status.rebalance),
+        last_scale_down=retirement.drop(status.last_scale_down, world.now),
     )
-
-
-def cooldown_only(last: LastScaleDown | None, now: float) -> LastScaleDown | None:
-    """What must survive of a scale-down: a cooldown that still runs."""
-    if last is None or last.cooldown_until is None or last.cooldown_until <= now:
-        return None
-    return last.model_copy(update={"is_finished": True, "outcome": ScaleDownOutcome.ABORTED})
 
 
 def _under_way(status: ScalerStatus) -> tuple[Mapping[str, int], Mapping[str, int]] | None:
     """The vectors of what spans passes now: the write, the growth, the shrinkage, or the exchange of two roles."""
-    pending, cohort, last, written = (
+    pending, grown, last, written = (
         status.pending_commit,
         status.pending_cohort,
         status.last_scale_down,
@@ -49,8 +48,8 @@ def _under_way(status: ScalerStatus) -> tuple[Mapping[str, int], Mapping[str, in
     )
     if pending is not None:
         return pending.baseline_vector, pending.vector
-    if cohort is not None:
-        return cohort.baseline_vector, cohort.target_vector
+    if grown is not None:
+        return grown.baseline_vector, grown.target_vector
     if written is None:
         return None
     if last is not None and not last.is_finished:
@@ -71,10 +70,11 @@ def _fate(status: ScalerStatus, world: World) -> str:
     return "landed" if is_there else "not landed (its decision is not on the target)"
 
 
-def _counts(world: World) -> str:
+def _counts(status: ScalerStatus, world: World) -> str:
     if world.target is None:
         return "there is no target"
-    return f"counts stay {render_vector(world.target.vector)}"
+    kept = "counts stay" if _is_same(status, world) else "the new one has"
+    return f"{kept} {render_vector(world.target.vector)}"
 
 
 def _is_same(status: ScalerStatus, world: World) -> bool:

@@ -19,6 +19,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
+from scaler_core.api.deployment import ModelDeployment
+from scaler_core.api.scaler import ModelDeploymentScaler
 from scaler_core.api.scaler_spec import ScalerSpec
 from scaler_core.api.scaler_status import Commit, Exhaustion, PendingCohort, ScalerStatus, Vector
 from scaler_core.model.plan import Plan
@@ -60,10 +62,21 @@ EXHAUSTION: Final = Machine(
 )
 
 
+def state_of(exhaustion: Exhaustion | None) -> ExhaustionState:
+    """The state that a status holds."""
+    return ExhaustionState.NONE if exhaustion is None else ExhaustionState.EXHAUSTED
+
+
+def move(exhaustion: Exhaustion | None, event: ExhaustionEvent) -> Exhaustion | None:
+    """The episode after an event that ends it: nothing."""
+    return None if EXHAUSTION.after(state_of(exhaustion), event) is ExhaustionState.NONE else exhaustion
+
+
 def after_rollback(
     old: Exhaustion | None, cohort: PendingCohort, counts: Vector, generation: int, world: World
 ) -> Exhaustion:
     """The episode after a rollback left the target at `counts` under `generation`."""
+    EXHAUSTION.after(state_of(old), ExhaustionEvent.ROLLED_BACK)
     attempts = 1 if old is None else old.attempts + 1
     wait = retry_wait(attempts, world.scaler.spec.sampling.pending_timeout_seconds)
     admitted = cohort.admitted_vector or cohort.baseline_vector
@@ -78,11 +91,13 @@ def after_rollback(
     )
 
 
-def is_edited(exhaustion: Exhaustion, scaler_generation: int, target_generation: int, last: Commit | None) -> bool:
-    """Whether someone else's edit ended the episode."""
-    if exhaustion.scaler_generation != scaler_generation:
+def is_edited(
+    exhaustion: Exhaustion, scaler: ModelDeploymentScaler, target: ModelDeployment, last: Commit | None
+) -> bool:
+    """Whether an edit of the scaler, or someone else's of the target, ended the episode."""
+    if exhaustion.scaler_generation != scaler.metadata.generation:
         return True
-    return last is None or target_generation != last.target_generation
+    return last is None or target.metadata.generation != last.target_generation
 
 
 def exhausted_roles(exhaustion: Exhaustion) -> tuple[str, ...]:

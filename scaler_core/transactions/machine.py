@@ -1,4 +1,4 @@
-"""A state machine as data: the tables that the transitions below run through, and that diagrams are drawn from."""
+"""A state machine as data: the tables that transitions run through, and that diagrams are drawn from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

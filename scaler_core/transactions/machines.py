@@ -1,4 +1,4 @@
-"""Every machine of this package, for diagrams and for the tests that hold the code against the tables."""
+"""Every machine of this package, for diagrams and for the tests that hold each pass to the tables."""
 
 from typing import Any, Final
 

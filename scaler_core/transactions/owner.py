@@ -7,7 +7,7 @@ from typing import Final
 from scaler_core.api.deployment import ModelDeployment
 from scaler_core.api.reasons import EventReason
 from scaler_core.api.scaler_spec import ScalerSpec
-from scaler_core.api.scaler_status import Cause, Commit, LastScaleDown, Vector
+from scaler_core.api.scaler_status import Cause, Commit, LastScaleDown, PendingCohort, Vector
 from scaler_core.model.action import CommitVector, render_vector
 from scaler_core.model.world import World
 from scaler_core.transactions import (
@@ -183,11 +183,10 @@ def _take_over(draft: Draft, scene: Scene, last: Commit) -> Draft:
 
 
 def _end_episode(draft: Draft, scene: Scene) -> tuple[Draft, None]:
-    status = draft.status
-    generations = scene.world.scaler.metadata.generation, scene.target.metadata.generation
-    if status.exhaustion is None or not exhaustion.is_edited(status.exhaustion, *generations, status.last_commit):
+    episode, last = draft.status.exhaustion, draft.status.last_commit
+    if episode is None or not exhaustion.is_edited(episode, scene.world.scaler, scene.target, last):
         return draft, None
-    return draft.having(exhaustion=None, rebalance=rebalance.end_of_episode(status.rebalance)), None
+    return commit.end_episode(draft, exhaustion.ExhaustionEvent.EDITED), None
 
 
 def _follow_scale_down(draft: Draft, scene: Scene) -> tuple[Draft, Wish | None]:
@@ -195,8 +194,8 @@ def _follow_scale_down(draft: Draft, scene: Scene) -> tuple[Draft, Wish | None]:
     if last is None or retirement.state_of(last) is not retirement.RetirementState.RUNNING:
         return draft, None
     event = retirement.observe(last, scene.replicas)
+    draft = draft.having(last_scale_down=retirement.move(last, event))
     if event is retirement.RetirementEvent.GONE:
-        draft = draft.having(last_scale_down=last.model_copy(update={"is_finished": True}))
         return draft.saying(EventReason.RETIRED, _gone(last, scene.target.vector)), None
     if event is not retirement.RetirementEvent.ABORTED:
         return draft, None
@@ -218,8 +217,9 @@ def _follow_cohort(draft: Draft, scene: Scene) -> tuple[Draft, Wish | None]:
     if pending is None:
         return draft, None
     view = cohort.observe(pending, scene.replicas, scene.spec, scene.now)
+    draft = cohort.move(draft, view.event)
     if view.event is cohort.CohortEvent.ADMITTED:
-        return _admitted(draft, view), None
+        return _admitted(draft, pending, view), None
     if view.event is cohort.CohortEvent.WAITING:
         return draft, None
     kept = pending.model_copy(update={"admitted_vector": cohort.admitted_vector(pending, view)})
@@ -233,14 +233,14 @@ def _follow_cohort(draft: Draft, scene: Scene) -> tuple[Draft, Wish | None]:
     return draft, Wish(cause=Cause.ROLLBACK, vector=vector, why=f"{view.describe()} after {timeout} s")
 
 
-def _admitted(draft: Draft, view: cohort.CohortView) -> Draft:
-    status, pending = draft.status, draft.status.pending_cohort
+def _admitted(draft: Draft, admitted: PendingCohort, view: cohort.CohortView) -> Draft:
+    status = draft.status
     if rebalance.state_of(status.rebalance) is rebalance.RebalanceState.RECEIVER_ACQUIRE:
         message = "the receiver's replica was admitted"
         draft = draft.having(rebalance=rebalance.move(status.rebalance, rebalance.RebalanceEvent.ADMITTED, message))
-    if status.exhaustion is not None and pending is not None and exhaustion.is_satisfied(status.exhaustion, pending):
-        draft = draft.having(exhaustion=None, rebalance=rebalance.end_of_episode(draft.status.rebalance))
-    return draft.having(pending_cohort=None).saying(EventReason.ADMITTED, view.describe_admission())
+    if status.exhaustion is not None and exhaustion.is_satisfied(status.exhaustion, admitted):
+        draft = commit.end_episode(draft, exhaustion.ExhaustionEvent.SATISFIED)
+    return draft.saying(EventReason.ADMITTED, view.describe_admission())
 
 
 def _follow_rebalance(draft: Draft, scene: Scene) -> tuple[Draft, Wish | None]:

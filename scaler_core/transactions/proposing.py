@@ -7,9 +7,10 @@ from scaler_core.api.scaler_status import Cause
 from scaler_core.model.action import CommitVector, render_vector
 from scaler_core.model.plan import Blocked, Plan, RolePlan
 from scaler_core.model.world import World
-from scaler_core.transactions import donors, exhaustion, intent, rebalance
+from scaler_core.transactions import commit, donors, exhaustion, intent, rebalance
 from scaler_core.transactions.donors import Denial, Donation
 from scaler_core.transactions.draft import Draft
+from scaler_core.transactions.exhaustion import ExhaustionEvent
 from scaler_core.transactions.legality import is_legal
 from scaler_core.transactions.owner import Wish, make_intent
 from scaler_core.transactions.rebalance import RebalanceEvent, RebalanceState
@@ -46,7 +47,7 @@ def _relax(draft: Draft, plan: Plan, target: ModelDeployment, spec: ScalerSpec) 
     recommended = {name: role.recommended for name, role in plan.roles.items() if role.is_conclusive}
     if episode is None or not exhaustion.is_relaxed(episode, recommended, target.vector, spec):
         return draft
-    return draft.having(exhaustion=None, rebalance=rebalance.end_of_episode(draft.status.rebalance))
+    return commit.end_episode(draft, ExhaustionEvent.RELAXED)
 
 
 def _look_for_donor(

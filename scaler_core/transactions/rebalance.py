@@ -110,7 +110,13 @@ def begin_episode(old: RebalanceStatus | None, exhaustion: Exhaustion, now: floa
 
 def end_of_episode(rebalance: RebalanceStatus | None) -> RebalanceStatus | None:
     """What remains when the episode ends: legs under way go on, an attempt stays as history."""
-    return None if state_of(rebalance) in WAITING else rebalance
+    return drop(rebalance) if state_of(rebalance) in WAITING else rebalance
+
+
+def drop(rebalance: RebalanceStatus | None) -> RebalanceStatus | None:
+    """What remains when it ends for a cause from outside: nothing."""
+    after = REBALANCE.after(state_of(rebalance), RebalanceEvent.DROPPED)
+    return None if after is RebalanceState.NONE else rebalance
 
 
 def had_donation(status: ScalerStatus) -> bool:

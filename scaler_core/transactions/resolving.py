@@ -44,6 +44,8 @@ def trace_intent(draft: Draft, world: World, target: ModelDeployment, claim: Cla
         draft = intent.move(draft, event).saying(EventReason.COMMIT_CONFLICTED, text)
     elif event is IntentEvent.EXPIRED:
         draft = _expire(draft, pending, target)
+    else:
+        draft = intent.move(draft, event)
     return draft, event
 
 

@@ -8,14 +8,19 @@
 | Running  | Aborted   | Running  | one write restores every removed replica                                           |
 | Running  | Restored  | Aborted  | the restore landed, or nothing legal lies between: the cooldown starts             |
 | Finished | Shrunk    | Running  |                                                                                    |
+| Running  | Shrunk    | Running  | a rollback's removals, or a decision that was adopted                              |
 | Aborted  | Shrunk    | Running  | after the cooldown                                                                 |
-| any      | Dropped   | None     | suspended, released, counts changed by someone else; a running cooldown survives   |
+| any      | Dropped   | None     | suspended, released, counts changed by someone else                                |
+| Running  | Cooling   | Aborted  | the same while the cooldown of an earlier abort runs, which survives               |
+| Finished | Cooling   | Aborted  | the same                                                                           |
+| Aborted  | Cooling   | Aborted  | the same                                                                           |
 
 An aborted record is ours when it names a replica that our scale-down removed (`preScaleDownVector` minus the counts
 now) and is not older than that commit. Records that are not ours, and those of a rollback's removals, stop shrinkage
 for as long as they stand, and restore nothing.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
@@ -45,6 +50,7 @@ class RetirementEvent(StrEnum):
     ABORTED = "Aborted"
     RESTORED = "Restored"
     DROPPED = "Dropped"
+    COOLING = "Cooling"
 
 
 _S, _E = RetirementState, RetirementEvent
@@ -58,11 +64,10 @@ RETIREMENT: Final = Machine(
         (_S.RUNNING, _E.ABORTED): _S.RUNNING,
         (_S.RUNNING, _E.RESTORED): _S.ABORTED,
         (_S.FINISHED, _E.SHRUNK): _S.RUNNING,
+        (_S.RUNNING, _E.SHRUNK): _S.RUNNING,
         (_S.ABORTED, _E.SHRUNK): _S.RUNNING,
-        (_S.NONE, _E.DROPPED): _S.NONE,
-        (_S.RUNNING, _E.DROPPED): _S.NONE,
-        (_S.FINISHED, _E.DROPPED): _S.NONE,
-        (_S.ABORTED, _E.DROPPED): _S.NONE,
+        **{(state, _E.DROPPED): _S.NONE for state in _S},
+        **{(state, _E.COOLING): _S.ABORTED for state in (_S.RUNNING, _S.FINISHED, _S.ABORTED)},
     },
 )
 _COMPLETED: Final = "Completed"
@@ -76,6 +81,32 @@ def state_of(last: LastScaleDown | None) -> RetirementState:
     if last.outcome is ScaleDownOutcome.ABORTED:
         return RetirementState.ABORTED
     return RetirementState.FINISHED if last.is_finished else RetirementState.RUNNING
+
+
+_MEMBERS: Final[Mapping[RetirementState, Mapping[str, object]]] = {
+    RetirementState.RUNNING: {},
+    RetirementState.FINISHED: {"is_finished": True},
+    RetirementState.ABORTED: {"is_finished": True, "outcome": ScaleDownOutcome.ABORTED},
+}
+
+
+def begin(old: LastScaleDown | None, new: LastScaleDown) -> LastScaleDown:
+    """The scale-down to follow from now on."""
+    RETIREMENT.after(state_of(old), RetirementEvent.SHRUNK)
+    return new
+
+
+def move(last: LastScaleDown, event: RetirementEvent) -> LastScaleDown:
+    """The scale-down after an event that leaves one."""
+    return last.model_copy(update=dict(_MEMBERS[RETIREMENT.after(state_of(last), event)]))
+
+
+def drop(last: LastScaleDown | None, now: float) -> LastScaleDown | None:
+    """What must survive of a scale-down when transactions end: a cooldown that still runs."""
+    if last is not None and last.cooldown_until is not None and last.cooldown_until > now:
+        return move(last, RetirementEvent.COOLING)
+    RETIREMENT.after(state_of(last), RetirementEvent.DROPPED)
+    return None
 
 
 def removed_replicas(last: LastScaleDown, current: Vector) -> tuple[Replica, ...]:

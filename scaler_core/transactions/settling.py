@@ -19,11 +19,11 @@ from typing import Final
 
 from scaler_core.api.reasons import ConditionType, EventReason, Reason
 from scaler_core.api.scaler import FINALIZER
-from scaler_core.api.scaler_status import BindingStatus, ScalerStatus
+from scaler_core.api.scaler_status import BindingStatus
 from scaler_core.model.action import Action, AddFinalizer, Bind, Release, RemoveFinalizer
 from scaler_core.model.plan import TargetLimits
 from scaler_core.model.world import World
-from scaler_core.transactions import binding, clock, ending, owner, refusals, resolving, standing
+from scaler_core.transactions import binding, clock, owner, refusals, resolving, standing
 from scaler_core.transactions.claim import read_claim
 from scaler_core.transactions.draft import Draft
 from scaler_core.transactions.settled import Planning, Settled, Standing
@@ -70,14 +70,7 @@ def _identify(draft: Draft, world: World) -> Draft:
         reported = known.replaced_generation
         if reported is None or world.scaler.metadata.generation <= reported:
             return draft
-        draft = ending.drop(draft, world, f"the deployment with UID {known.target_uid} is gone")
-        fresh = ScalerStatus(
-            observed_generation=draft.status.observed_generation,
-            conditions=draft.status.conditions,
-            binding=BindingStatus(target_uid=uid, target_name=name),
-        )
-        text = f"Accepted ModelDeployment {name} with UID {uid}: histories and transactions of {known.target_uid} ended"
-        draft = Draft(status=fresh, notes=draft.notes).saying(EventReason.TARGET_REPLACED, text)
+        draft = binding.replaced(draft, world, target)
     elif known.replaced_generation is not None:  # a cache that still showed the predecessor
         draft = draft.having(binding=known.model_copy(update={"replaced_generation": None}))
     return binding.raise_floor(draft, read_claim(target))
@@ -92,7 +85,7 @@ def _mark_replaced(draft: Draft, world: World) -> Draft:
     accepting = "resuming the scaler accepts it" if world.scaler.spec.suspend else "edit the spec to accept it"
     text = (
         f"ModelDeployment {known.target_name} has another UID than {known.target_uid}: {accepting} "
-        f"(an edit after generation {generation}, which reports this)"
+        f"(only an edit after generation {generation} does)"
     )
     changes = {"replaced_generation": generation}
     return draft.having(binding=known.model_copy(update=changes)).warning(EventReason.TARGET_REPLACED, text)

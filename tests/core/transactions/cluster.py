@@ -8,7 +8,6 @@ from typing import Any
 
 import jsonpatch
 
-from scaler_core import transactions
 from scaler_core.admission import fence
 from scaler_core.admission.verdict import Denied, Found, Operation, Request
 from scaler_core.api.deployment import ModelDeployment
@@ -34,6 +33,7 @@ from scaler_core.model.action import (
 from scaler_core.model.plan import Plan, RolePlan, Stage, StageResult
 from scaler_core.model.world import World
 from scaler_core.transactions import Planning, Settled, patches
+from tests.core.transactions import tables
 
 START = 1_700_000_000.0
 NAMESPACE, NAME = "default", "llm"
@@ -222,11 +222,11 @@ class Cluster:
     ) -> Settled:
         """One pass of the shell: settle, plan, propose, store, write, record, store; `cached` is an older target."""
         world = self.snapshot(fresh=fresh and cached is None, target=cached)
-        settled = self.settled = transactions.settle(world, self.next_id())
+        settled = self.settled = tables.settle(world, self.next_id())
         self.notes.extend(settled.notes)
         status, action = settled.status, settled.action
         if plan is not None and action is None and settled.planning is Planning.COMMIT and world.target is not None:
-            proposal = transactions.propose(settled, plan(world.target), world, self.next_id())
+            proposal = tables.propose(settled, plan(world.target), world, self.next_id())
             self.notes.extend(proposal.notes)
             status, action = proposal.status, proposal.action
         if fault is Fault.CRASH_BEFORE_STATUS:
@@ -237,7 +237,7 @@ class Cluster:
         outcome = self.write(action, world, fault)
         if fault is Fault.CRASH_AFTER_TARGET:
             return settled
-        status, notes = transactions.record(status, action, outcome, replace(world, now=self.now))
+        status, notes = tables.record(status, action, outcome, replace(world, now=self.now))
         self.notes.extend(notes)
         self.status = status
         return settled

@@ -150,7 +150,7 @@ def test_accepting_another_target_ends_what_was_under_way_with_its_vectors(fault
     cluster.run()
     assert told(cluster)[0] == (
         "TransactionDropped",
-        f"Dropped the transaction {MOVE}, {fate}; counts stay prefill=2 decode=2: "
+        f"Dropped the transaction {MOVE}, {fate}; the new one has prefill=2 decode=2: "
         "the deployment with UID target-1 is gone",
     )
     assert cluster.events()[1] == "TargetReplaced"

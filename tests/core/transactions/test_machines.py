@@ -1,12 +1,16 @@
-"""The tables of transitions: what the documentation says is what the code runs."""
+"""The tables of transitions: what the documentation says is what the code runs (tables.py holds every pass to them)."""
 
 import importlib
+from collections.abc import Callable
 
 import pytest
 
+from scaler_core.api.ownership import DECISION, DecisionRecord
 from scaler_core.transactions import binding, cohort, exhaustion, intent, retirement
 from scaler_core.transactions.machine import Machine
 from scaler_core.transactions.machines import MACHINES
+from tests.core.transactions import tables
+from tests.core.transactions.cluster import Cluster, Fault, bound
 
 TABLED = [binding, intent, cohort, retirement, exhaustion]
 
@@ -48,3 +52,32 @@ def test_a_diagram_has_one_line_for_each_transition() -> None:
 def test_what_cannot_happen_raises() -> None:
     with pytest.raises(KeyError):
         intent.INTENT.after(intent.IntentState.NONE, intent.IntentEvent.LANDED)
+
+
+def test_a_status_that_moved_without_its_table_is_found() -> None:
+    before = bound().status
+    grown = bound()
+    grown.plan({"prefill": 3})
+    with pytest.raises(AssertionError, match="cohort is Pending, and its table says None"):
+        tables.check(before, grown.status, [])
+
+
+def test_a_binding_that_was_outbid_is_asked_for_anew() -> None:
+    cluster = Cluster()
+    cluster.run(fault=Fault.CRASH_BEFORE_TARGET)
+    cluster.annotations[DECISION] = DecisionRecord(decision_id="d", term=4, vector=cluster.vector).render()
+    cluster.run()
+    assert cluster.term == 5
+    assert ("binding", binding.BindingState.ASKED, binding.BindingEvent.OUTBID) in tables.SEEN
+
+
+@pytest.mark.parametrize("begin", [Cluster, bound])
+def test_a_target_that_was_replaced_ends_a_binding_in_any_state(begin: Callable[[], Cluster]) -> None:
+    cluster = begin()
+    cluster.run(fault=Fault.CRASH_BEFORE_TARGET)
+    was = binding.state_of(cluster.status.binding)
+    cluster.replace_target()
+    cluster.run()
+    cluster.edit_scaler()
+    cluster.run()
+    assert ("binding", was, binding.BindingEvent.REPLACED) in tables.SEEN
