@@ -19,11 +19,13 @@ from scaler_core.model.recommendation import Recommendation
 from scaler_core.signals.windows import SLACK_SECONDS
 
 
-def answer(
+def advise(
     reading: RoleReading, counts: RoleCounts, spec: Predictive, memory: RoleMemory, moment: Moment
 ) -> tuple[Recommendation, RoleMemory]:
     """The recommendation under `Predictive`, and what is remembered."""
-    token = token_roles.recommend(reading, counts, spec.token_throughput, memory, moment, keep_seconds=WINDOW_SECONDS)
+    token = token_roles.token_answer(
+        reading, counts, spec.token_throughput, memory, moment, keep_seconds=WINDOW_SECONDS
+    )
     tracker = follow(memory.tracker, reading, spec, interval_seconds=moment.interval_seconds)
     if token.latency.needs_growth:
         tracker = saturated(tracker, interval_seconds=moment.interval_seconds)

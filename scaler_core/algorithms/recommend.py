@@ -91,9 +91,9 @@ def _from_signal(
         return proportional.recommend(reading, target=target, spec=block, current=count.current), memory
     moment = Moment(interval_seconds=spec.sampling.interval_seconds, now=now)
     if spec.algorithm.predictive is not None:
-        return predictive_roles.answer(reading, count, spec.algorithm.predictive, memory, moment)
+        return predictive_roles.advise(reading, count, spec.algorithm.predictive, memory, moment)
     tokens = spec.algorithm.token_throughput or TokenThroughput()
-    return token_roles.answer(reading, count, tokens, memory, moment)
+    return token_roles.advise(reading, count, tokens, memory, moment)
 
 
 def _coupled(

@@ -41,7 +41,7 @@ class TokenAnswer:
     """None where the spec has none for this kind."""
 
 
-def recommend(
+def token_answer(
     reading: RoleReading,
     counts: RoleCounts,
     spec: TokenThroughput,
@@ -77,11 +77,11 @@ def recommend(
     return TokenAnswer(recommendation=guarded, history=history, latency=latency, averages=averages, capacity=capacity)
 
 
-def answer(
+def advise(
     reading: RoleReading, counts: RoleCounts, spec: TokenThroughput, memory: RoleMemory, moment: Moment
 ) -> tuple[Recommendation, RoleMemory]:
     """The recommendation under `TokenThroughput`, and what is remembered."""
-    token = recommend(reading, counts, spec, memory, moment)
+    token = token_answer(reading, counts, spec, memory, moment)
     return token.recommendation, replace(memory, history=token.history)
 
 

@@ -2,7 +2,9 @@
 
     settle   before planning: what the transactions demand and allow    (settling.py, owner.py)
     propose  after planning: the plan, or a donation, as a write        (proposing.py, donors.py)
-    record   after the write: what its outcome leaves in the status     (recording.py, commit.py)
+    record   after the write: what its outcome leaves in the status     (recording.py, landing.py)
+
+What became of a write that nobody confirmed is in resolving.py, what remains when a binding ends in ending.py.
 
 Each machine's table of (state, event) to state is data in its module; `machines` lists them for diagrams and tests.
 """

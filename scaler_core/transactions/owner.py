@@ -14,10 +14,10 @@ from scaler_core.transactions import (
     binding,
     clock,
     cohort,
-    commit,
     ending,
     exhaustion,
     intent,
+    landing,
     legality,
     limits,
     rebalance,
@@ -186,7 +186,7 @@ def _end_episode(draft: Draft, scene: Scene) -> tuple[Draft, None]:
     episode, last = draft.status.exhaustion, draft.status.last_commit
     if episode is None or not exhaustion.is_edited(episode, scene.world.scaler, scene.target, last):
         return draft, None
-    return commit.end_episode(draft, exhaustion.ExhaustionEvent.EDITED), None
+    return landing.end_episode(draft, exhaustion.ExhaustionEvent.EDITED), None
 
 
 def _follow_scale_down(draft: Draft, scene: Scene) -> tuple[Draft, Wish | None]:
@@ -202,7 +202,7 @@ def _follow_scale_down(draft: Draft, scene: Scene) -> tuple[Draft, Wish | None]:
     current = scene.target.vector
     vector = retirement.restore_vector(last, current, scene.spec)
     if vector == current:
-        return commit.restored(draft, scene.world), None
+        return landing.restored(draft, scene.world), None
     return draft, Wish(cause=Cause.RESTORE, vector=vector, why=f"the retirement of {last.role} was aborted")
 
 
@@ -228,7 +228,7 @@ def _follow_cohort(draft: Draft, scene: Scene) -> tuple[Draft, Wish | None]:
     vector = cohort.rollback_vector(pending, current, scene.spec)
     if vector == current:
         generation = scene.target.metadata.generation
-        return commit.exhausted(draft, current, generation, scene.world), None
+        return landing.exhausted(draft, current, generation, scene.world), None
     timeout = scene.spec.sampling.pending_timeout_seconds
     return draft, Wish(cause=Cause.ROLLBACK, vector=vector, why=f"{view.describe()} after {timeout} s")
 
@@ -239,7 +239,7 @@ def _admitted(draft: Draft, admitted: PendingCohort, view: cohort.CohortView) ->
         message = "the receiver's replica was admitted"
         draft = draft.having(rebalance=rebalance.move(status.rebalance, rebalance.RebalanceEvent.ADMITTED, message))
     if status.exhaustion is not None and exhaustion.is_satisfied(status.exhaustion, admitted):
-        draft = commit.end_episode(draft, exhaustion.ExhaustionEvent.SATISFIED)
+        draft = landing.end_episode(draft, exhaustion.ExhaustionEvent.SATISFIED)
     return draft.saying(EventReason.ADMITTED, view.describe_admission())
 
 

@@ -7,7 +7,7 @@ from scaler_core.api.scaler_status import Cause
 from scaler_core.model.action import CommitVector, render_vector
 from scaler_core.model.plan import Blocked, Plan, RolePlan
 from scaler_core.model.world import World
-from scaler_core.transactions import commit, donors, exhaustion, intent, rebalance
+from scaler_core.transactions import donors, exhaustion, intent, landing, rebalance
 from scaler_core.transactions.donors import Denial, Donation
 from scaler_core.transactions.draft import Draft
 from scaler_core.transactions.exhaustion import ExhaustionEvent
@@ -47,7 +47,7 @@ def _relax(draft: Draft, plan: Plan, target: ModelDeployment, spec: ScalerSpec) 
     recommended = {name: role.recommended for name, role in plan.roles.items() if role.is_conclusive}
     if episode is None or not exhaustion.is_relaxed(episode, recommended, target.vector, spec):
         return draft
-    return commit.end_episode(draft, ExhaustionEvent.RELAXED)
+    return landing.end_episode(draft, ExhaustionEvent.RELAXED)
 
 
 def _look_for_donor(

@@ -19,7 +19,7 @@ from scaler_core.model.action import (
     Unknown,
 )
 from scaler_core.model.world import World
-from scaler_core.transactions import binding, commit, intent, refusals
+from scaler_core.transactions import binding, intent, landing, refusals
 from scaler_core.transactions.draft import Draft
 from scaler_core.transactions.intent import IntentEvent
 
@@ -69,7 +69,7 @@ def _done(draft: Draft, action: Action, outcome: Committed, world: World) -> Dra
         case CommitVector():
             landed_now = {"target_generation": outcome.generation, "timestamp": world.now}
             written = action.intent.model_copy(update=landed_now)
-            return commit.landed(draft, written, world, action.why)
+            return landing.landed(draft, written, world, action.why)
         case AddFinalizer() | RemoveFinalizer():
             return draft.having(refusal=None)
         case _:

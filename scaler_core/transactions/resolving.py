@@ -11,7 +11,7 @@ from scaler_core.api.reasons import EventReason
 from scaler_core.api.scaler_status import Cause, Commit
 from scaler_core.model.action import render_vector
 from scaler_core.model.world import World
-from scaler_core.transactions import adoption, commit, intent
+from scaler_core.transactions import adoption, intent, landing
 from scaler_core.transactions.claim import Claim, read_claim
 from scaler_core.transactions.draft import Draft
 from scaler_core.transactions.intent import IntentEvent
@@ -36,7 +36,7 @@ def trace_intent(draft: Draft, world: World, target: ModelDeployment, claim: Cla
         return draft, None
     event = intent.trace(pending, target, claim, world)
     if event is IntentEvent.LANDED:
-        draft = commit.landed(draft, pending, world, "found on the target")
+        draft = landing.landed(draft, pending, world, "found on the target")
         # When it arrived nobody knows, and only samples of later show it: the plan waits for one of those.
         draft = draft.having(last_commit=pending.model_copy(update={"timestamp": world.now}))
     elif event is IntentEvent.OVERTAKEN:
@@ -55,7 +55,7 @@ def adopt_unknown(draft: Draft, world: World, target: ModelDeployment, claim: Cl
     if decision is None:
         return draft
     adopted = adoption.adopt(decision, draft.status, target, world.now)
-    return commit.landed(draft, adopted, world, "a decision of our term, adopted")
+    return landing.landed(draft, adopted, world, "a decision of our term, adopted")
 
 
 def _expire(draft: Draft, pending: Commit, target: ModelDeployment) -> Draft:

@@ -3,7 +3,7 @@
 import pytest
 
 from scaler_core.api.scaler_status import Cause, Commit
-from scaler_core.transactions import commit
+from scaler_core.transactions import landing
 from scaler_core.transactions.draft import Draft
 from tests.core.transactions.cluster import Cluster, Fault, bound, scaler_document, target_document
 
@@ -308,5 +308,5 @@ def test_a_rollback_that_only_grows_leaves_the_scale_down_alone() -> None:
         decision_id="undo", term=1, vector={"prefill": 3, "decode": 2}, baseline_vector=cluster.vector,
         timestamp=cluster.now, target_generation=2, cause=Cause.ROLLBACK,
     )  # fmt: skip
-    draft = commit.landed(Draft(status=cluster.status), undo, cluster.snapshot())
+    draft = landing.landed(Draft(status=cluster.status), undo, cluster.snapshot())
     assert draft.status.last_scale_down == cluster.status.last_scale_down
