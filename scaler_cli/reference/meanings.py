@@ -38,13 +38,17 @@ REASONS: Final[Mapping[Reason, Meaning]] = {
     ),
     Reason.TARGET_REPLACED: Meaning(
         "The deployment of that name has another UID: it was deleted and created again.",
-        "Edit the scaler's spec to accept it; histories and transactions of the old one are dropped.",
+        "Edit the scaler's spec to accept it, after this is reported (the message has the generation at which it was "
+        "seen); histories and transactions of the old one are dropped.",
     ),
     Reason.INVALID_BINDING: Meaning(
         "The binding annotation cannot be read, or names this scaler under a term that its status does not know.",
         "Remove an unreadable annotation. For an unknown term set `spec.suspend=true`, then false.",
     ),
-    Reason.SUSPENDED: Meaning("`spec.suspend` is true, or the scaler is being deleted: the binding is released."),
+    Reason.SUSPENDED: Meaning(
+        "`spec.suspend` is true, or the scaler is being deleted: the binding is released. The message says so if the "
+        "target was replaced meanwhile: resuming then accepts the new one."
+    ),
     Reason.SHADOW_MODE: Meaning("`spec.mode` is Shadow: recommendations appear in the status, nothing is written."),
     Reason.OBSERVED: Meaning("Every signal is available."),
     Reason.WAITING_FOR_METRICS: Meaning(
