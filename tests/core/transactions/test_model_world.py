@@ -128,6 +128,10 @@ class Model(RuleBasedStateMachine):
     def suspend(self, suspend: bool) -> None:
         self.cluster.edit_scaler(suspend=suspend)
 
+    @rule(mode=st.sampled_from(["Shadow", "Active"]))
+    def change_mode(self, mode: str) -> None:
+        self.cluster.edit_scaler(mode=mode)
+
     # -- the planner --------------------------------------------------------------------------------------------------
 
     def obedient_plan(self, current: dict[str, int], wish: dict[str, int], target: Any) -> Any:
@@ -225,7 +229,7 @@ class Model(RuleBasedStateMachine):
         cluster = self.cluster
         cluster.quota = 100
         cluster.in_flight.clear()
-        cluster.edit_scaler(suspend=False)
+        cluster.edit_scaler(suspend=False, mode="Active")
         for _ in range(14):
             cluster.now += 400
             if (record := (cluster.target or {})["status"].get("retirement")) and record["state"] == "Aborted":
