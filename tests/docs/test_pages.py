@@ -127,6 +127,13 @@ def test_what_can_be_typed_anywhere_works_as_written(
     assert result.exit_code == 0, result.output
 
 
+def test_every_benchmark_is_called_as_the_module_that_it_is() -> None:
+    scripts = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "benchmarks").glob("*.py")}
+    for name, text in [*scripts.items(), *((str(page), text_of(page)) for page in PAGES)]:
+        assert not re.search(r"`benchmarks/|python benchmarks/", text), f"{name}: write python -m benchmarks.NAME"
+        assert set(re.findall(r"python -m benchmarks\.(\w+)", text)) <= set(scripts), name
+
+
 def test_every_refusal_that_is_explained_exists() -> None:
     for page in PAGES:
         for rule in re.findall(r"`\(([a-z-]+)\)`", text_of(page)):
