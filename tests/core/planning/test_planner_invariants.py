@@ -4,8 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given as drawn
-from hypothesis import settings
+from hypothesis import given, settings
 
 from scaler_core.model.plan import PlanInput
 from scaler_core.planning.planner import plan
@@ -16,7 +15,6 @@ from tests.core.planning.strategies import passes, steps
 from tests.core.planning.test_planner_brute_force import allowed
 
 
-@drawn(passes(most_roles=8, most_replicas=200))
 def invariants(case: PlanInput) -> None:
     result = plan(case)
     vector = dict(result.vector)
@@ -48,7 +46,6 @@ def invariants(case: PlanInput) -> None:
     assert dict(plan(turned).vector) == vector
 
 
-@drawn(passes(most_roles=5, most_replicas=50))
 def stays(case: PlanInput) -> None:
     """A vector that is reached and asked for stays."""
     vector = plan(case).vector
@@ -67,16 +64,33 @@ def stays(case: PlanInput) -> None:
     assert after.blocked is None
 
 
-def test_invariants_of_every_plan() -> None:
-    settings(max_examples=100)(invariants)()
+FLEETS = passes(most_roles=8, most_replicas=200)
+SMALL_FLEETS = passes(most_roles=5, most_replicas=50)
 
 
-def test_a_vector_that_is_asked_for_stays() -> None:
-    settings(max_examples=100)(stays)()
+@settings(max_examples=100)
+@given(FLEETS)
+def test_invariants_of_every_plan(case: PlanInput) -> None:
+    invariants(case)
+
+
+@settings(max_examples=100)
+@given(SMALL_FLEETS)
+def test_a_vector_that_is_asked_for_stays(case: PlanInput) -> None:
+    stays(case)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
-def test_invariants_of_20000_plans() -> None:
-    settings(max_examples=20_000)(invariants)()
-    settings(max_examples=20_000)(stays)()
+@settings(max_examples=20_000)
+@given(FLEETS)
+def test_invariants_of_20000_plans(case: PlanInput) -> None:
+    invariants(case)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@settings(max_examples=20_000)
+@given(SMALL_FLEETS)
+def test_20000_vectors_that_are_asked_for_stay(case: PlanInput) -> None:
+    stays(case)

@@ -75,8 +75,10 @@ def fleets(draw: st.DrawFn) -> tuple[Fleet, Vector, Vector]:
     return Fleet(bounds, bands, behavior), start, wish
 
 
-@drawn(fleets())
-def reaches(case: tuple[Fleet, Vector, Vector]) -> None:
+Case = tuple[Fleet, Vector, Vector]
+
+
+def reaches(case: Case) -> None:
     fleet, start, wish = case
     if not immobilities(fleet.bounds, tuple(fleet.ratios), fleet.behavior):
         assert fleet.run(start, wish) == fleet.goal(wish)
@@ -85,14 +87,18 @@ def reaches(case: tuple[Fleet, Vector, Vector]) -> None:
         assert fleet.run(start, dict.fromkeys(start, 0)) == dict(idle.least)
 
 
-def test_what_is_asked_for_is_reached_and_kept_unless_the_spec_was_warned_about() -> None:
-    settings(max_examples=150)(reaches)()
+@settings(max_examples=150)
+@drawn(fleets())
+def test_what_is_asked_for_is_reached_and_kept_unless_the_spec_was_warned_about(case: Case) -> None:
+    reaches(case)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
-def test_what_is_asked_for_is_reached_in_20000_fleets() -> None:
-    settings(max_examples=20_000)(reaches)()
+@settings(max_examples=20_000)
+@drawn(fleets())
+def test_what_is_asked_for_is_reached_in_20000_fleets(case: Case) -> None:
+    reaches(case)
 
 
 def rests_at_goals_only(fleet: Fleet) -> bool:
