@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Coroutine
 from itertools import cycle
 from multiprocessing.connection import Connection
+from statistics import median
 
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
@@ -29,6 +30,7 @@ from scaler_kube.clock import SteadyClock
 from tests.core.signals import texts
 
 ROLES, PODS, IN_FLIGHT = ("a", "b", "c", "d"), 64, 32
+TURNS = 100
 VARIANTS = 17  # no divisor of a pass, so an engine never answers twice in a row with the same values
 LABELS = 'engine="0",model_name="meta-llama/Llama-3.1-8B-Instruct"'
 TTFT = ".001 .005 .01 .02 .04 .06 .08 .1 .25 .5 .75 1.0 2.5 5.0 7.5 10.0 20.0 40.0 80.0 160.0 640.0 2560.0".split()  # noqa: SIM905 -- readable
@@ -141,24 +143,34 @@ async def bare(session: aiohttp.ClientSession, urls: list[str]) -> None:
     await asyncio.gather(*(work() for _ in range(IN_FLIGHT)))
 
 
-async def best(*works: Callable[[], Coroutine[None, None, object]], repeat: int = 40) -> list[float]:
-    """The least processor time of this process for each, in turns; the engines have a process of their own."""
-    times: list[list[float]] = [[] for _ in works]
-    for _ in range(repeat):
-        for work, seen in zip(works, times, strict=True):
+async def in_turns(
+    first: Callable[[], Coroutine[None, None, object]], second: Callable[[], Coroutine[None, None, object]]
+) -> tuple[float, float]:
+    """How many times the first one's processor time the second one costs, and the second's seconds: medians.
+
+    Both are taken in turns, so that a neighbour on the machine slows both. The engines have a process of their own.
+    """
+    ratios, seconds = [], []
+    for _ in range(TURNS):
+        times = []
+        for work in (first, second):
             start = time.process_time()
             await work()
-            seen.append(time.process_time() - start)
-    return [min(seen) for seen in times]
+            times.append(time.process_time() - start)
+        ratios.append(times[1] / times[0])
+        seconds.append(times[1])
+    return median(ratios), median(seconds)
 
 
 async def passes(port: int) -> tuple[float, float, float]:
-    """Seconds of bare requests and of a sampling pass, and microseconds of judging its result."""
+    """A sampling pass as a multiple of bare requests and in seconds; microseconds of judging its result."""
     target, pods = fleet(port)
     urls = [f"http://{pod.status.pod_ip}:{port}/metrics" for pod in pods]
     async with make_session() as session:
         sampler = Sampler(lambda: session, SteadyClock(), Limits(request_seconds=30, pass_seconds=60))
-        plain, sampled = await best(lambda: bare(session, urls), lambda: sampler.sample(target, ROLES, pods, 120.0))
+        multiple, seconds = await in_turns(
+            lambda: bare(session, urls), lambda: sampler.sample(target, ROLES, pods, 120.0)
+        )
         scrape = await sampler.sample(target, ROLES, pods, 120.0)
     spec = ScalerSpec.from_wire(
         {
@@ -168,7 +180,7 @@ async def passes(port: int) -> tuple[float, float, float]:
         }
     )
     judged = microseconds(lambda: read_roles(scrape, target, pods, spec, SignalMemory(), scrape.taken_at))
-    return plain, sampled, judged
+    return multiple, seconds, judged
 
 
 def main() -> None:
@@ -186,7 +198,7 @@ def main() -> None:
     server = multiprocessing.Process(target=serve, args=(bodies, child), daemon=True)
     server.start()
     try:
-        plain, sampled, judged = asyncio.run(passes(parent.recv()))
+        multiple, seconds, judged = asyncio.run(passes(parent.recv()))
     finally:
         server.terminate()
     rows = [
@@ -211,10 +223,10 @@ def main() -> None:
         ),
         # Processor time of the client, as the engines have another process. Of a bare request the pass's costs 80 %
         # (URLs are parsed once, one timer serves all), keeping and filing its body 10 %, and reading it 50 to 60 %:
-        # line feeds and beginnings 20, sixty numbers 20, counters and histograms 15. On a busy machine the caches
-        # forget more of a pass than of a bare request: 142 to 165 % were seen.
-        Row(name="a pass over 256 engines, share of bare requests", value=100 * sampled / plain, limit=170, unit="%"),
-        Row(name="a pass over 256 engines, processor time", value=sampled * 1e6, limit=1_000_000, unit="us"),
+        # line feeds and beginnings 20, sixty numbers 20, counters and histograms 15. That is 140 to 149 % on a quiet
+        # machine; on a busy one the caches forget more of a pass than of a bare request, and it can be 165 %.
+        Row(name="a pass over 256 engines, share of bare requests", value=100 * multiple, limit=150, unit="%"),
+        Row(name="a pass over 256 engines, processor time", value=seconds * 1e6, limit=1_000_000, unit="us"),
         Row(name="readings of 256 Pods", value=judged, limit=50_000, unit="us"),
     ]
     report("signals", rows)
