@@ -184,7 +184,7 @@ class LocalControlPlane:
             f"--initial-advertise-peer-urls={peer}",
             f"--initial-cluster=e2e={peer}",
         ]
-        return ServerProcess(command, log=self._folder / "etcd.log", ready_url=f"{self.etcd_url}/health")
+        return ServerProcess(command, log=self._folder / "etcd.log", ready_urls=[f"{self.etcd_url}/health"])
 
     @cached_property
     def _api_server(self) -> ServerProcess:
@@ -213,9 +213,15 @@ class LocalControlPlane:
             f"--audit-log-path={folder}/audit.log",
             *self._flags,
         ]
-        ready = f"{self.endpoint.url}/readyz"
-        context = self.endpoint.client_context()
-        return ServerProcess(command, log=folder / "apiserver.log", ready_url=ready, context=context)
+        # It is ready a moment before it has made the namespace that everything goes into.
+        ready = [f"{self.endpoint.url}/{path}" for path in ("readyz", "api/v1/namespaces/default")]
+        return ServerProcess(
+            command,
+            log=folder / "apiserver.log",
+            ready_urls=ready,
+            headers=self.endpoint.headers(),
+            context=self.endpoint.client_context(),
+        )
 
     @cached_property
     def _manager(self) -> ServerProcess | None:
@@ -237,7 +243,7 @@ class LocalControlPlane:
         ]
         ready = f"https://127.0.0.1:{self._manager_port}/healthz"
         # It signs its own certificate, and health is open to everybody.
-        return ServerProcess(command, log=folder / "manager.log", ready_url=ready, context=_unverified())
+        return ServerProcess(command, log=folder / "manager.log", ready_urls=[ready], context=_unverified())
 
     def _write_files(self) -> None:
         folder = self._folder

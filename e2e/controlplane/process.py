@@ -8,7 +8,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,14 +23,20 @@ class StartupError(RuntimeError):
 
 
 class ServerProcess:
-    """A child process with a log file and a URL that tells when it is ready."""
+    """A child process with a log file and URLs that tell when it is ready."""
 
     def __init__(
-        self, command: Sequence[str], *, log: Path, ready_url: str, context: ssl.SSLContext | None = None
+        self,
+        command: Sequence[str],
+        *,
+        log: Path,
+        ready_urls: Sequence[str],
+        headers: Mapping[str, str] | None = None,
+        context: ssl.SSLContext | None = None,
     ) -> None:
         self._command = list(command)
         self._log = log
-        self._ready_url = ready_url
+        self._ready = [urllib.request.Request(url, headers=dict(headers or {})) for url in ready_urls]
         self._context = context
         self._child: subprocess.Popen[bytes] | None = None
 
@@ -40,7 +46,7 @@ class ServerProcess:
         return self._child.pid if self._child is not None and self._child.poll() is None else None
 
     def start(self) -> None:
-        """Start, and wait until the URL answers 200.
+        """Start, and wait until every URL answers 200.
 
         Raises:
             StartupError: with the end of the log.
@@ -53,11 +59,12 @@ class ServerProcess:
         while time.monotonic() < deadline:
             if self._child.poll() is not None:
                 raise StartupError(f"{self._command[0]} ended with status {self._child.returncode}:\n{self._tail()}")
-            if self._answers():
+            if all(map(self._answers, self._ready)):
                 return
             time.sleep(_POLL_SECONDS)
         self.stop()
-        raise StartupError(f"{self._ready_url} did not answer within {READY_SECONDS:g} s:\n{self._tail()}")
+        urls = ", ".join(ask.full_url for ask in self._ready)
+        raise StartupError(f"{urls} did not answer within {READY_SECONDS:g} s:\n{self._tail()}")
 
     def stop(self) -> None:
         """SIGTERM, and SIGKILL to its process group after a grace period."""
@@ -79,9 +86,9 @@ class ServerProcess:
             child.kill()
             child.wait()
 
-    def _answers(self) -> bool:
+    def _answers(self, ask: urllib.request.Request) -> bool:
         try:
-            with urllib.request.urlopen(self._ready_url, context=self._context, timeout=2) as response:
+            with urllib.request.urlopen(ask, context=self._context, timeout=2) as response:
                 return bool(response.status == 200)
         except (OSError, urllib.error.URLError):
             return False
