@@ -5,7 +5,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from random import Random
@@ -94,10 +94,11 @@ class World:
 
     def second_controller(self, *flags: str) -> Child:
         """Another controller process for the same cluster; the caller starts and stops it."""
-        arguments = list(_plain(self.scenario.controller.arguments))
+        first = self.scenario.controller
+        arguments = list(_plain(first.arguments))
         arguments[arguments.index("--health-port") + 1] = str(free_port())
         log = self.scenario.settings.logs / "second-controller.log"
-        return Child(name="second controller", module="scaler_controller", arguments=(*arguments, *flags), log=log)
+        return replace(first, name="second controller", arguments=(*arguments, *flags), log=log)
 
 
 @asynccontextmanager
