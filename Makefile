@@ -6,7 +6,7 @@ ENGINE ?= vllm
 ALGORITHM ?= TokenThroughput
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check check-fast fix e2e long mutants bench generate clean
+.PHONY: help demo test check fix e2e long plays mutants bench generate clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -34,6 +34,8 @@ e2e: $(VENV)/.ready ## the product on a real control plane: KUBEBUILDER_ASSETS=D
 
 long: $(VENV)/.ready ## the long profiles: properties, fuzzing, and MDS_INTERLEAVINGS=5000 orders of crashes, errors and leader changes
 	$(RUN) pytest -n 2 --dist worksteal -m "long and not e2e" tests --ignore=tests/sim
+
+plays: $(VENV)/.ready ## every demo and the long scenarios, one after another on the wall clock: a quarter of an hour
 	$(RUN) pytest -m "long and not e2e" tests/sim
 
 mutants: $(VENV)/.ready ## break the product on purpose, and see that those interleavings notice each time
