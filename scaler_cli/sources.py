@@ -14,8 +14,8 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from scaler_cli.lookalikes import GZIP, resemblance
 from scaler_core.model.scrape import EngineCounters, ScrapeFailure
+from scaler_core.signals.engines import read_body
 from scaler_core.signals.exposition import MalformedLineError
-from scaler_core.signals.forms import FormReader
 from scaler_core.signals.inspection import Inspection, inspect
 
 URL_STARTS: Final = ("http://", "https://")
@@ -54,7 +54,7 @@ def read(source: str, tls: ssl.SSLContext | None) -> Text:
     body = asyncio.run(_fetch(source, tls)) if is_url(source) else _unpacked(name, _read_file(source))
     looks = resemblance(body)
     try:
-        counters, inspection = FormReader().read(body), inspect(body.decode("utf-8", errors="replace"))
+        counters, inspection = read_body(body), inspect(body.decode("utf-8", errors="replace"))
     except MalformedLineError as error:
         raise UnreadableError(f"{name}: {error}{f'; {looks}' if looks is not None else ''}") from None
     return Text(name=name, counters=counters, inspection=inspection, resembles=looks)

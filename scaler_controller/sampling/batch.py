@@ -5,7 +5,7 @@ So bodies wait for some others.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from scaler_controller.sampling.roster import INTERNAL_ERROR, Question
@@ -52,14 +52,14 @@ class Batch:
 
     def _read_waiting(self) -> None:
         for place, question, content, at in self._waiting:
-            self.add_outcome(place, question, read_text(self._forms, question.pod_name, content), at)
+            self.add_outcome(place, question, read_text(self._forms.read, question.pod_name, content), at)
         self._waiting.clear()
 
 
-def read_text(forms: FormReader, pod_name: str, content: bytes) -> Outcome:
+def read_text(read: Callable[[bytes], EngineCounters], pod_name: str, content: bytes) -> Outcome:
     """What the body of one Pod's answer says; whatever is wrong with it is a failed read."""
     try:
-        return forms.read(content)
+        return read(content)
     except MalformedLineError as error:
         return ScrapeFailure(why=f"its metrics are unreadable: {error}")
     except Exception:  # one engine's answer must not end the reading of all others

@@ -13,6 +13,7 @@ from scaler_controller.sampling.roster import INTERNAL_ERROR, Question, Rosters
 from scaler_core.api.deployment import ModelDeployment
 from scaler_core.api.pod import Pod
 from scaler_core.model.scrape import PodScrape, ScrapeFailure, TargetScrape
+from scaler_core.signals.engines import read_body
 from scaler_core.signals.forms import FormReader
 from scaler_kube.clock import Clock
 
@@ -92,7 +93,7 @@ class Sampler:
 
 
 async def _read_alone(question: Question, content: bytes | ScrapeFailure) -> Outcome:
-    """What a large body says; a reader belongs to one thread, so this one gets its own."""
+    """What a large body says; the forms that are remembered belong to the event loop's thread."""
     if isinstance(content, ScrapeFailure):
         return content
-    return await asyncio.to_thread(read_text, FormReader(), question.pod_name, content)
+    return await asyncio.to_thread(read_text, read_body, question.pod_name, content)

@@ -35,10 +35,25 @@ def read_engine(text: str) -> EngineCounters:
     return counters_of(values, lay_out(tuple(series)))
 
 
+def read_body(body: bytes) -> EngineCounters:
+    """What `read_engine` reads of an answer.
+
+    Args:
+        body: an exposition in UTF-8; what is not becomes a replacement character, as a label of a family that we do
+            not need may hold any bytes.
+    """
+    return read_engine(body.decode("utf-8", errors="replace"))
+
+
+def is_usable(value: float) -> bool:
+    """Whether a value is an observation: a number that is neither negative nor infinite."""
+    return 0 <= value < math.inf
+
+
 def counters_of(values: Values, layout: Layout) -> EngineCounters:
     """The values of a text's samples, in their order, to what they say."""
     if not math.isfinite(sum(values)) or min(values, default=0.0) < 0:
-        layout = layout.without({place for place, value in enumerate(values) if not 0 <= value < math.inf})
+        layout = layout.without({place for place, value in enumerate(values) if not is_usable(value)})
     totals = {signal: _sum(values, places) for signal, places in layout.totals.items() if places}
     return EngineCounters(
         engine=layout.engine,

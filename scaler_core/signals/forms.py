@@ -17,7 +17,7 @@ import orjson
 from numpy.typing import NDArray
 
 from scaler_core.model.scrape import EngineCounters
-from scaler_core.signals.engines import counters_of, read_engine
+from scaler_core.signals.engines import counters_of, read_body
 from scaler_core.signals.exposition import Series, name_of, series_of
 from scaler_core.signals.layout import Layout, lay_out
 from scaler_core.signals.names import WANTED
@@ -51,11 +51,7 @@ class FormReader:
         self._forms: dict[_Key, _Form] = {}
 
     def read(self, body: bytes) -> EngineCounters:
-        """What `read_engine` reads of the same text.
-
-        Args:
-            body: an exposition in UTF-8; what is not becomes a replacement character, as a label of a family that we
-                do not need may hold any bytes.
+        """What `read_body` reads of the same answer.
 
         Raises:
             MalformedLineError: a line that we need cannot be read.
@@ -69,7 +65,7 @@ class FormReader:
         counters = form.read(text, feeds) if form is not None and form.beginnings == beginnings else None
         if counters is not None:
             return counters
-        counters = read_engine(body.decode("utf-8", errors="replace"))
+        counters = read_body(body)
         self._remember(key, _Form.of(body, feeds, beginnings))
         return counters
 

@@ -9,8 +9,9 @@ from typing import Final
 
 from scaler_core.model.scrape import Engine
 from scaler_core.signals import names
+from scaler_core.signals.engines import is_usable
 from scaler_core.signals.exposition import BOUND, BUCKET, Labels, Sample, read_samples
-from scaler_core.signals.layout import counts, lay_out
+from scaler_core.signals.layout import counts, first_present, lay_out, present_base
 from scaler_core.signals.requirements import Signal
 
 _SCALARS: Final = {
@@ -68,27 +69,21 @@ def _chosen(signal: Signal, engine: Engine, by_name: _ByName) -> str:
     """The name that the signal is read from, or would be."""
     if signal in _SCALARS:
         candidates, key = _SCALARS[signal]
-        return next((name for name in candidates[engine][key] if name in by_name), candidates[engine][key][0])
+        return first_present(candidates[engine][key], by_name) or candidates[engine][key][0]
     bases = names.HISTOGRAM_BASES[engine][_HISTOGRAMS[signal]]
-    suffixes = (names.BUCKET, names.COUNT, names.SUM)
-    base = next((base for base in bases if any(base + suffix in by_name for suffix in suffixes)), bases[0])
-    return base + names.COUNT
+    return (present_base(bases, by_name) or bases[0]) + names.COUNT
 
 
 def _all(by_name: _ByName, engine: Engine) -> Iterator[Sample]:
     for candidates in names.COUNTER_NAMES[engine].values():
-        name = next((name for name in candidates if name in by_name), None)
+        name = first_present(candidates, by_name)
         yield from by_name[name] if name is not None else ()
-
-
-def _is_usable(value: float) -> bool:
-    return 0 <= value < math.inf
 
 
 def _unusable(samples: Iterable[Sample]) -> str | None:
     """A value that does not count, where no other one does."""
     values = [value for series, value in samples if counts(series.labels)]
-    return f"{values[0]:g}" if values and not any(map(_is_usable, values)) else None
+    return f"{values[0]:g}" if values and not any(map(is_usable, values)) else None
 
 
 def _why_absent(name: str, samples: Sequence[Sample]) -> str:
@@ -109,7 +104,7 @@ def _not_counting(value: float) -> str:
 def _left_out(by_name: _ByName, told: set[str]) -> Iterator[str]:
     """Values that do not count beside others that do."""
     for name, samples in by_name.items():
-        value = next((value for _, value in samples if not _is_usable(value)), None)
+        value = next((value for _, value in samples if not is_usable(value)), None)
         if value is not None and name not in told:
             yield f"a series of {name} is left out: it is {_not_counting(value)}"
 
@@ -130,7 +125,7 @@ def _usage_above_one(samples: Iterable[Sample]) -> Iterator[str]:
 def _histogram_remarks(base: str, by_name: _ByName) -> Iterator[str]:
     groups: dict[Labels, list[tuple[Decimal, float]]] = {}
     for series, value in by_name.get(base + BUCKET, ()):
-        if series.bound is not None and counts(series.labels) and _is_usable(value):
+        if series.bound is not None and counts(series.labels) and is_usable(value):
             labels = tuple(pair for pair in series.labels if pair[0] != BOUND)
             groups.setdefault(labels, []).append((series.bound, value))
     totals = {series.labels: value for series, value in by_name.get(base + names.COUNT, ())}

@@ -6,7 +6,7 @@ Renames: the first name that a text has is read and its older names are ignored,
 and without a priority count. Of a repeated series the first counts, as in Prometheus.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
@@ -27,6 +27,7 @@ ByName = Mapping[str, Sequence[Member]]
 
 _REMEMBERED: Final = 512  # engines of one kind and model share a layout
 _INFINITE: Final = Decimal("Infinity")
+_PARTS: Final = (names.BUCKET, names.COUNT, names.SUM)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,8 +174,18 @@ def _engine(members: ByName) -> Engine | None:
 
 def _first(members: ByName, candidates: Iterable[str]) -> Sequence[Member]:
     """The counting series of the first of these names that the text has."""
-    name = next((name for name in candidates if name in members), None)
+    name = first_present(candidates, members)
     return () if name is None else tuple(member for member in members[name] if counts(member[1].labels))
+
+
+def first_present(candidates: Iterable[str], there: Container[str]) -> str | None:
+    """The name that a signal is read from: older ones are ignored where a newer one is there."""
+    return next((name for name in candidates if name in there), None)
+
+
+def present_base(bases: Iterable[str], there: Container[str]) -> str | None:
+    """The same for a histogram, of which any part may be there."""
+    return next((base for base in bases if any(base + suffix in there for suffix in _PARTS)), None)
 
 
 def counts(labels: Labels) -> bool:
@@ -205,11 +216,10 @@ def _grouped(members: Iterable[Member], label: str) -> Mapping[Labels, list[Memb
 
 
 def _histogram(members: ByName, bases: Iterable[str]) -> HistogramLayout | None:
-    families = ([base + suffix for suffix in (names.BUCKET, names.COUNT, names.SUM)] for base in bases)
-    present = next((family for family in families if any(name in members for name in family)), None)
-    if present is None:
+    base = present_base(bases, members)
+    if base is None:
         return None
-    buckets, counts, sums = (tuple(_first(members, (name,))) for name in present)
+    buckets, counts, sums = (tuple(_first(members, (base + suffix,))) for suffix in _PARTS)
     return HistogramLayout(
         counts=_places(counts), sums=_places(sums), buckets=buckets, bounds=shared_bounds(buckets, len(counts))
     )

@@ -319,7 +319,7 @@ async def test_a_certificate_for_another_address_is_not_trusted(authority: trust
 @pytest.mark.parametrize(
     "place",
     [
-        pytest.param("scaler_core.signals.forms.read_engine", id="while its answer is read"),
+        pytest.param("scaler_core.signals.forms.read_body", id="while its answer is read"),
         pytest.param("scaler_controller.sampling.http.BodyReader.read", id="while it is asked"),
     ],
 )

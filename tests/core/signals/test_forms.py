@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from scaler_core.model.scrape import EngineCounters
 from scaler_core.signals import forms
-from scaler_core.signals.engines import read_engine
+from scaler_core.signals.engines import read_body, read_engine
 from scaler_core.signals.exposition import MalformedLineError
 from scaler_core.signals.forms import FormReader
 from scaler_core.signals.names import WANTED
@@ -114,14 +114,14 @@ def test_any_values_are_read_as_by_the_full_reader(values: list[str]) -> None:
         assert repr(remembered(reader, body.encode())) == repr(full(body.encode()))
 
 
-def count_full_readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    seen: list[str] = []
+def count_full_readings(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    seen: list[bytes] = []
 
-    def read(text: str) -> Any:
-        seen.append(text)
-        return read_engine(text)
+    def read(body: bytes) -> Any:
+        seen.append(body)
+        return read_body(body)
 
-    monkeypatch.setattr(forms, "read_engine", read)
+    monkeypatch.setattr(forms, "read_body", read)
     return seen
 
 
