@@ -35,6 +35,8 @@ def test_ctrl_c_during_imports(program: str, way: str, tmp_path: Path) -> None:
         text=True,
         check=False,
         timeout=20,
+        # Shells start background jobs, which test runs may be, with SIGINT ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
     )
     assert (ended.stderr, ended.stdout, ended.returncode) == (f"{program}: interrupted\n", "", 130)
